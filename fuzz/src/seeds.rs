@@ -9,7 +9,7 @@ use std::path::Path;
 
 use outrigger_sandbox::wire::{self, FromGuest, GuestReply, GuestRequest, Stream, ToGuest};
 use outrigger_sandbox::{
-    Command, ContentDigest, End, Error, ExecId, Execute, Executed, FileError, FileErrorKind,
+    Command, ContentDigest, End, Error, ExecId, ExecOutcome, Execute, FileError, FileErrorKind,
     FileOp, FileReply, Generation, GrepPattern, Input, Occurrences, Precondition, TerminalSize,
     WriteMode,
 };
@@ -75,7 +75,7 @@ fn asks() -> Vec<GuestRequest> {
 }
 
 fn replies() -> Vec<GuestReply> {
-    let executed = Executed {
+    let executed = ExecOutcome {
         stdout: Vec::new(),
         stderr: Vec::new(),
         stdout_dropped_bytes: 1,

@@ -30,7 +30,7 @@ impl Approvals {
 
 /// A verdict of `ask` that stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct ApprovalRequest {
     /// The rules that ask.
     pub rules: Vec<String>,
     /// Who may approve; empty: whoever may speak in the session.
@@ -57,7 +57,7 @@ pub enum Answer {
         rule_set: RuleSetHash,
         /// What the file that it changes was then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seen: Option<Seen>,
+        seen: Option<FileBaseline>,
     },
     /// It may not as it is: a new effect with other arguments takes its place, which the
     /// rules are asked about like any other.
@@ -75,7 +75,7 @@ pub enum Answer {
 /// What a file was when somebody approved a change of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Seen {
+pub enum FileBaseline {
     /// There was none.
     Absent,
     /// One with this content.

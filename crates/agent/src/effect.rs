@@ -9,7 +9,8 @@ use outrigger_policy::{Approved, RuleSetHash, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Amounts, Answer, Approvals, Asked, Digest, Place, Seen, Shortfall, Unanswerable, Work, json,
+    Amounts, Answer, ApprovalRequest, Approvals, Digest, FileBaseline, Place, Shortfall,
+    Unanswerable, Work, json,
 };
 
 /// An effect that is not settled.
@@ -24,13 +25,13 @@ pub struct Effect {
     pub judged: Option<RuleSetHash>,
     /// What the rules ask, if they do.
     #[serde(default)]
-    pub asked: Option<Asked>,
+    pub asked: Option<ApprovalRequest>,
     /// Who approved it, under the rules that ask now.
     #[serde(default)]
     pub approved: Vec<Approved>,
     /// What the file that it changes was when it was approved.
     #[serde(default)]
-    pub seen: Option<Seen>,
+    pub seen: Option<FileBaseline>,
 }
 
 /// How far an effect is.
@@ -134,7 +135,8 @@ impl Effect {
         let since_ms = before.map_or(at_ms, |asked| asked.since_ms);
         let (rules, approvers) = (rules.clone(), approvers.clone());
         let (escalates, budget) = (escalates.clone(), None);
-        self.asked = Some(Asked { rules, approvers, escalates, rule_set, since_ms, budget });
+        self.asked =
+            Some(ApprovalRequest { rules, approvers, escalates, rule_set, since_ms, budget });
         self.phase = Phase::Asked;
     }
 
@@ -145,7 +147,7 @@ impl Effect {
         rule_set: RuleSetHash,
         at_ms: u64,
     ) {
-        self.asked = Some(Asked {
+        self.asked = Some(ApprovalRequest {
             rules: vec![Shortfall::RULE.to_owned()],
             approvers: Vec::new(),
             escalates: Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use outrigger_policy::{RuleSetHash, Verdict};
 
-use crate::{Amounts, Approvals, Asked, Effect, Phase, Seq, ToolCall, Work};
+use crate::{Amounts, ApprovalRequest, Approvals, Effect, Phase, Seq, ToolCall, Work};
 
 /// Effects that are not settled, by the event that proposed them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl Effects {
     }
 
     /// Those that wait for an answer.
-    pub(crate) fn asked(&self) -> impl Iterator<Item = (Seq, &Effect, &Asked)> {
+    pub(crate) fn asked(&self) -> impl Iterator<Item = (Seq, &Effect, &ApprovalRequest)> {
         let waiting = self.iter().filter(|(_, effect)| effect.phase == Phase::Asked);
         waiting.filter_map(|(id, effect)| Some((id, effect, effect.asked.as_ref()?)))
     }

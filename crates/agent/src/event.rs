@@ -15,7 +15,7 @@ use std::sync::Arc;
 use outrigger_policy::{RuleSetHash, Verdict};
 
 use crate::{
-    Amounts, Answer, Digest, Kept, Limit, Loss, Message, Seq, Shortfall, Spec, TurnLimits,
+    Amounts, Answer, Digest, Limit, Loss, Message, Seq, Shortfall, SnapshotRef, Spec, TurnLimits,
 };
 
 pub use cut::{Cut, CutSandbox};
@@ -116,7 +116,7 @@ pub enum Event {
         /// Its name in the session.
         sandbox: String,
         /// What is kept.
-        kept: Kept,
+        kept: SnapshotRef,
         /// Snapshots that were kept before and are not any more.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         dropped: Vec<String>,

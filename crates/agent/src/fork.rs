@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::context::Context;
 use crate::round::Round;
-use crate::sandboxes::Known;
-use crate::{Cut, CutSandbox, Item, Kept, Next, Park, Seq, SessionId, Spec, State};
+use crate::sandboxes::SandboxRecord;
+use crate::{Cut, CutSandbox, Item, Next, Park, Seq, SessionId, SnapshotRef, Spec, State};
 
 impl State {
     /// The cut at this state's last event, if it is one: nothing is under way, and every
@@ -14,7 +14,7 @@ impl State {
     #[must_use]
     pub fn cut(&self, session: &SessionId, at_ms: u64) -> Option<Cut> {
         let waits = self.stands(session, at_ms)?;
-        let sandbox = |(name, known): (&str, &Known)| {
+        let sandbox = |(name, known): (&str, &SandboxRecord)| {
             let (ready, kept) = (known.ready.clone(), known.kept.last().cloned());
             (name.to_owned(), CutSandbox { ready, kept })
         };
@@ -41,7 +41,7 @@ impl State {
     }
 
     /// What was kept last of each sandbox that is the session's alone.
-    pub fn last_kept(&self) -> impl Iterator<Item = &Kept> {
+    pub fn last_kept(&self) -> impl Iterator<Item = &SnapshotRef> {
         self.own_sandboxes().filter_map(|(_, known)| known.kept.last())
     }
 
@@ -62,7 +62,7 @@ impl State {
         (!unkept).then_some(waits)
     }
 
-    fn own_sandboxes(&self) -> impl Iterator<Item = (&str, &Known)> {
+    fn own_sandboxes(&self) -> impl Iterator<Item = (&str, &SandboxRecord)> {
         self.sandboxes.iter().filter(|(name, _)| is_own(self.spec.as_deref(), name))
     }
 

@@ -42,7 +42,7 @@ mod turn;
 mod visible;
 
 pub use account::{AccountId, Cause, Shortfall};
-pub use approval::{Answer, Approvals, Asked, Seen, Unanswerable};
+pub use approval::{Answer, ApprovalRequest, Approvals, FileBaseline, Unanswerable};
 pub use assignment::{Assignment, Files};
 pub use budget::{Amounts, Limit, Measure};
 pub use conversation::{
@@ -59,7 +59,7 @@ pub use ids::{Digest, Seq, SessionId};
 pub use labels::{OTHERS, label_of, labels_of};
 pub use price::Price;
 pub use recover::{LeftOpen, Recover};
-pub use sandbox::{Kept, Loss, Replacement, SandboxReady, SandboxScope, SandboxSpec};
+pub use sandbox::{Loss, Replacement, SandboxReady, SandboxScope, SandboxSpec, SnapshotRef};
 pub use spec::{
     Concurrency, DEFAULT_AGENT, Deadline, Delegate, ModelSpec, OutsideTool, Parent, Recovery, Role,
     ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
@@ -68,4 +68,4 @@ pub use spending::egress_bytes;
 pub use state::{FOLD, State};
 pub use subagent::Child;
 pub use turn::Turn;
-pub use visible::{Hidden, visible};
+pub use visible::{HiddenCharPolicy, visible};

@@ -26,13 +26,13 @@ pub(crate) struct Round {
     results: BTreeMap<u32, Arc<ToolResult>>,
     /// Calls whose arguments a person changed, by index.
     #[serde(default)]
-    amended: BTreeMap<u32, Amended>,
+    amended: BTreeMap<u32, AmendedCall>,
     count: u32,
 }
 
 /// A call as a person changed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Amended {
+struct AmendedCall {
     /// The effect in whose place it comes.
     of: Seq,
     call: Call,
@@ -117,7 +117,7 @@ impl Round {
             && let Some(genuine) = self.genuine(call)
         {
             let call_now = Call { arguments: arguments.to_owned(), ..genuine.clone() };
-            self.amended.insert(call.index, Amended { of, call: call_now });
+            self.amended.insert(call.index, AmendedCall { of, call: call_now });
         }
     }
 

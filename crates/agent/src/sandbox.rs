@@ -79,14 +79,14 @@ pub enum Replacement {
     /// The same disk: files are as they were left, to the last write or not.
     Disk,
     /// A disk as it was when this was kept.
-    Snapshot(Kept),
+    Snapshot(SnapshotRef),
     /// A new disk, with the starting content if the sandbox has one.
     Start,
 }
 
 /// A disk that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct SnapshotRef {
     /// The snapshot's name at its backend.
     pub snapshot: String,
     /// When it was taken, milliseconds since 1970.

@@ -7,26 +7,26 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::{CutSandbox, Kept, Loss, Replacement, SandboxReady, Seq, limits};
+use crate::{CutSandbox, Loss, Replacement, SandboxReady, Seq, SnapshotRef, limits};
 
 /// Sandboxes that were ready once, by name, whether they live or not.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Sandboxes(BTreeMap<String, Known>);
+pub(crate) struct Sandboxes(BTreeMap<String, SandboxRecord>);
 
 impl Sandboxes {
     /// What is known of one.
-    pub(crate) fn get(&self, name: &str) -> Option<&Known> {
+    pub(crate) fn get(&self, name: &str) -> Option<&SandboxRecord> {
         self.0.get(name)
     }
 
     /// What is known of one that lives.
-    pub(crate) fn living(&self, name: &str) -> Option<&Known> {
+    pub(crate) fn living(&self, name: &str) -> Option<&SandboxRecord> {
         self.get(name).filter(|known| known.lost.is_none())
     }
 
     /// All of them.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Known)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &SandboxRecord)> {
         self.0.iter().map(|(name, known)| (name.as_str(), known))
     }
 
@@ -39,7 +39,7 @@ impl Sandboxes {
         now_ms: u64,
     ) -> Option<String> {
         let before = self.0.remove(name);
-        let (known, text) = Known::ready(before, name, ready, seq, now_ms);
+        let (known, text) = SandboxRecord::ready(before, name, ready, seq, now_ms);
         self.0.insert(name.to_owned(), known);
         text
     }
@@ -60,7 +60,7 @@ impl Sandboxes {
     }
 
     /// Its disk was kept, and some that were kept before are not any more.
-    pub(crate) fn keep(&mut self, name: &str, kept: &Kept, dropped: &[String]) {
+    pub(crate) fn keep(&mut self, name: &str, kept: &SnapshotRef, dropped: &[String]) {
         if let Some(known) = self.0.get_mut(name) {
             known.keep(kept, dropped);
         }
@@ -77,7 +77,7 @@ impl Sandboxes {
             known.set_back(cut.get(name).and_then(|cut| cut.kept.as_ref()));
         }
         for (name, CutSandbox { ready, kept }) in cut {
-            self.0.entry(name.clone()).or_insert_with(|| Known {
+            self.0.entry(name.clone()).or_insert_with(|| SandboxRecord {
                 ready: ready.clone(),
                 lost: Some(Loss::SetBack),
                 kept: kept.iter().cloned().collect(),
@@ -89,18 +89,18 @@ impl Sandboxes {
 
 /// What the fold knows of one sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Known {
+pub(crate) struct SandboxRecord {
     /// As it was ready last.
     pub(crate) ready: SandboxReady,
     /// How that life was lost, if it was.
     pub(crate) lost: Option<Loss>,
     /// What is kept of it, the oldest first.
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<SnapshotRef>,
     /// The last event that let something change it after it was kept.
     pub(crate) changed: Option<Seq>,
 }
 
-impl Known {
+impl SandboxRecord {
     /// A sandbox is ready at `seq`, in the place of what was known of it. With what
     /// the model is to be told of it.
     fn ready(
@@ -128,7 +128,7 @@ impl Known {
     }
 
     /// Its disk goes back to what was kept, and what was kept later is forgotten.
-    fn set_back(&mut self, kept: Option<&Kept>) {
+    fn set_back(&mut self, kept: Option<&SnapshotRef>) {
         let known = self.kept.iter().position(|old| Some(old) == kept);
         match known {
             Some(place) => self.kept.truncate(place + 1),
@@ -138,7 +138,7 @@ impl Known {
     }
 
     /// Its disk was kept, and some that were kept before are not any more.
-    fn keep(&mut self, kept: &Kept, dropped: &[String]) {
+    fn keep(&mut self, kept: &SnapshotRef, dropped: &[String]) {
         self.kept.retain(|old| old.snapshot != kept.snapshot && !dropped.contains(&old.snapshot));
         if self.kept.len() >= limits::KEPT_MAX {
             self.kept.remove(0);
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_model_is_told_what_was_lost_and_what_is_there() {
-        let kept = Kept { snapshot: "s".to_owned(), at_ms: 43_440_000 };
+        let kept = SnapshotRef { snapshot: "s".to_owned(), at_ms: 43_440_000 };
         let said = |lost: Option<Loss>, replaced: Option<Replacement>| {
             told("work", lost.as_ref(), replaced.as_ref(), 50_000_000)
         };

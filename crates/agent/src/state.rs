@@ -10,9 +10,9 @@ use crate::effects::Effects;
 use crate::round::Round;
 use crate::sandboxes::Sandboxes;
 use crate::{
-    AccountId, Amounts, Answer, Approvals, Asked, Assignment, Call, Delegate, Digest, Effect, Item,
-    Kept, Limit, Loss, OutsideTool, Phase, SandboxReady, Seq, SessionId, Shortfall, Spec, ToolCall,
-    ToolKind, ToolSpec, Turn, TurnEnd, TurnLimits, Unanswerable, Work,
+    AccountId, Amounts, Answer, ApprovalRequest, Approvals, Assignment, Call, Delegate, Digest,
+    Effect, Item, Limit, Loss, OutsideTool, Phase, SandboxReady, Seq, SessionId, Shortfall,
+    SnapshotRef, Spec, ToolCall, ToolKind, ToolSpec, Turn, TurnEnd, TurnLimits, Unanswerable, Work,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
@@ -114,7 +114,7 @@ impl State {
 
     /// What is kept of a sandbox, the oldest first.
     #[must_use]
-    pub fn kept(&self, name: &str) -> &[Kept] {
+    pub fn kept(&self, name: &str) -> &[SnapshotRef] {
         self.sandboxes.get(name).map_or(&[], |known| &known.kept)
     }
 
@@ -334,7 +334,7 @@ impl State {
     }
 
     /// Effects that wait for an answer.
-    pub fn asked(&self) -> impl Iterator<Item = (Seq, &Effect, &Asked)> {
+    pub fn asked(&self) -> impl Iterator<Item = (Seq, &Effect, &ApprovalRequest)> {
         self.effects.asked()
     }
 

@@ -6,7 +6,7 @@
 
 /// What becomes of a character that nobody sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hidden {
+pub enum HiddenCharPolicy {
     /// It goes: for a prompt, where a model would read whatever stood for it.
     Removed,
     /// U+FFFD stands for one, or for several in a row: for a terminal.
@@ -20,7 +20,7 @@ pub enum Hidden {
 /// joiners and selectors of which emoji and the words of several languages are made, one
 /// each behind a letter or a sign. Carriage returns are left out, unless they are escaped.
 #[must_use]
-pub fn visible(text: &str, hidden: Hidden) -> String {
+pub fn visible(text: &str, hidden: HiddenCharPolicy) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut place = Place::default();
     let mut chars = text.chars().peekable();
@@ -32,9 +32,9 @@ pub fn visible(text: &str, hidden: Hidden) -> String {
             clean.push(char);
         } else {
             match hidden {
-                Hidden::Escaped => clean.extend(char.escape_unicode()),
-                Hidden::Marked if char != '\r' && !place.marked => clean.push('\u{fffd}'),
-                Hidden::Marked | Hidden::Removed => {}
+                HiddenCharPolicy::Escaped => clean.extend(char.escape_unicode()),
+                HiddenCharPolicy::Marked if char != '\r' && !place.marked => clean.push('\u{fffd}'),
+                HiddenCharPolicy::Marked | HiddenCharPolicy::Removed => {}
             }
             place.marked |= char != '\r';
         }
@@ -100,9 +100,9 @@ mod tests {
             ("ls\u{200d}a\u{fe0f}", "lsa", "ls\u{fffd}a\u{fffd}", "ls\\u{200d}a\\u{fe0f}"),
             ("a\u{2028}b", "ab", "a\u{fffd}b", "a\\u{2028}b"),
         ] {
-            assert_eq!(visible(text, Hidden::Removed), removed, "{text:?}");
-            assert_eq!(visible(text, Hidden::Marked), marked, "{text:?}");
-            assert_eq!(visible(text, Hidden::Escaped), escaped, "{text:?}");
+            assert_eq!(visible(text, HiddenCharPolicy::Removed), removed, "{text:?}");
+            assert_eq!(visible(text, HiddenCharPolicy::Marked), marked, "{text:?}");
+            assert_eq!(visible(text, HiddenCharPolicy::Escaped), escaped, "{text:?}");
         }
     }
 
@@ -113,7 +113,7 @@ mod tests {
             "\u{1f469}\u{200d}\u{1f4bb} \u{1f44d}\u{1f3fd}",
             "\u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645}",
         ] {
-            assert_eq!(visible(text, Hidden::Escaped), text);
+            assert_eq!(visible(text, HiddenCharPolicy::Escaped), text);
         }
         for (text, kept) in [
             ("\u{1f44d}\u{fe0f}\u{fe0e}\u{fe0f}", "\u{1f44d}\u{fe0f}"),
@@ -121,7 +121,7 @@ mod tests {
             ("\u{645}\u{200c}\u{200d}\u{62e}", "\u{645}\u{62e}"),
             ("\u{645}\u{200c}a", "\u{645}a"),
         ] {
-            assert_eq!(visible(text, Hidden::Removed), kept, "{text:?}");
+            assert_eq!(visible(text, HiddenCharPolicy::Removed), kept, "{text:?}");
         }
     }
 }

@@ -25,7 +25,7 @@ mod target;
 pub use docker::DockerWorld;
 pub use native::NativeWorld;
 pub use observation::Observation;
-pub use report::{AttemptVerdict, Judged, TargetReport};
+pub use report::{AttemptReport, AttemptVerdict, TargetReport};
 pub use run::run;
 pub use stage::{Scale, Stage};
 pub use target::{Images, TEMPLATE, Target};

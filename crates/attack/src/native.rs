@@ -22,17 +22,17 @@ pub struct NativeWorld {
     // Held for its end: with the directory the spawner goes.
     state: tempfile::TempDir,
     // Held for its end too.
-    _shown: Option<Shown>,
+    _shown: Option<SharedDirectory>,
 }
 
 /// A directory that sandboxes are shown, in which somebody of the host listens.
 #[derive(Debug)]
-struct Shown {
+struct SharedDirectory {
     dir: tempfile::TempDir,
     _listener: UnixListener,
 }
 
-impl Shown {
+impl SharedDirectory {
     /// Beside this program: where temporary files are, sandboxes have their own.
     fn beside(program: &Path) -> std::io::Result<Self> {
         let place = program.parent().unwrap_or(Path::new("/"));
@@ -47,7 +47,7 @@ impl Shown {
 
 /// Its images.
 #[derive(Debug)]
-struct Imported {
+struct NativeImages {
     backend: Arc<Native>,
     state: PathBuf,
 }
@@ -65,7 +65,7 @@ impl NativeWorld {
         let state = tempfile::Builder::new().prefix("outrigger-attack-").tempdir();
         let state = state.map_err(|error| Error::Backend(format!("no directory: {error}")))?;
         // Where this user may not write, there is none to attack.
-        let shown = Shown::beside(&program).ok();
+        let shown = SharedDirectory::beside(&program).ok();
         let config = Config {
             state_dir: state.path().join("state"),
             launch: Launch { program, args: vec![Self::SPAWNER.into()] },
@@ -80,7 +80,7 @@ impl NativeWorld {
     #[must_use]
     pub fn target(&self) -> Target {
         let (backend, state) = (Arc::clone(&self.backend), self.state.path().join("state"));
-        let images = Arc::new(Imported { backend: Arc::clone(&backend), state });
+        let images = Arc::new(NativeImages { backend: Arc::clone(&backend), state });
         Target { backend, images }
     }
 
@@ -97,7 +97,7 @@ impl NativeWorld {
 }
 
 #[async_trait]
-impl Images for Imported {
+impl Images for NativeImages {
     fn foreign_reader(&self) -> Option<&'static str> {
         None
     }

@@ -30,4 +30,4 @@ pub(crate) fn lacks(name: &str, what: &str) -> Vec<Observation> {
 }
 
 /// All that was seen, or why nothing could be.
-pub(crate) type Tried = Result<Vec<Observation>, String>;
+pub(crate) type ProbeResult = Result<Vec<Observation>, String>;

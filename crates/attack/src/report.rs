@@ -33,7 +33,7 @@ impl fmt::Display for AttemptVerdict {
 
 /// One attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Judged {
+pub struct AttemptReport {
     /// Number of the attack.
     pub number: u8,
     /// Name of the attack.
@@ -57,14 +57,14 @@ pub struct TargetReport {
     /// The backend and its isolation.
     pub backend: String,
     /// In the order of the table.
-    pub attempts: Vec<Judged>,
+    pub attempts: Vec<AttemptReport>,
     /// How long all of it took, in milliseconds.
     pub wall_ms: u64,
 }
 
 impl TargetReport {
     /// Attempts that did not go as expected.
-    pub fn unexpected(&self) -> impl Iterator<Item = &Judged> {
+    pub fn unexpected(&self) -> impl Iterator<Item = &AttemptReport> {
         self.attempts.iter().filter(|judged| judged.verdict == AttemptVerdict::Unexpected)
     }
 
@@ -90,7 +90,7 @@ impl fmt::Display for TargetReport {
             for judged in row {
                 let plain = judged.verdict == AttemptVerdict::Held && judged.note.is_none();
                 if few || !plain {
-                    let Judged { attempt, expected, seen, verdict, note, .. } = judged;
+                    let AttemptReport { attempt, expected, seen, verdict, note, .. } = judged;
                     write!(
                         formatter,
                         "      {attempt}: expected {expected}; seen {seen}: {verdict}"

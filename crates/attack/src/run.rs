@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::limits;
 use crate::observation::Observation;
-use crate::report::{AttemptVerdict, Judged, TargetReport};
+use crate::report::{AttemptReport, AttemptVerdict, TargetReport};
 use crate::stage::{Scale, Stage};
 use crate::table::{By, How, Probe, Row, rows};
 use crate::target::Target;
@@ -31,7 +31,7 @@ pub async fn run(
     for row in wanted() {
         progress(row);
         match row.how {
-            How::NotApplicable(why) => attempts.push(Judged {
+            How::NotApplicable(why) => attempts.push(AttemptReport {
                 seen: why.to_owned(),
                 verdict: AttemptVerdict::NotApplicable,
                 ..blank(row)
@@ -48,8 +48,8 @@ pub async fn run(
     TargetReport { backend: name, attempts, wall_ms }
 }
 
-fn blank(row: &Row) -> Judged {
-    Judged {
+fn blank(row: &Row) -> AttemptReport {
+    AttemptReport {
         number: row.number,
         name: row.name.to_owned(),
         attempt: String::new(),
@@ -60,10 +60,10 @@ fn blank(row: &Row) -> Judged {
     }
 }
 
-type Tried = Result<BTreeMap<String, String>, String>;
+type GuestResult = Result<BTreeMap<String, String>, String>;
 
 /// Everything that the evil program tries, in one command.
-async fn tried_inside(stage: &Arc<Stage>, rows: impl Iterator<Item = &'static Row>) -> Tried {
+async fn tried_inside(stage: &Arc<Stage>, rows: impl Iterator<Item = &'static Row>) -> GuestResult {
     let probes = rows.flat_map(|row| match row.how {
         How::Tried(probes) => probes,
         How::NotApplicable(_) => &[],
@@ -87,7 +87,12 @@ async fn tried_inside(stage: &Arc<Stage>, rows: impl Iterator<Item = &'static Ro
     Ok(tried)
 }
 
-async fn judged(stage: &Arc<Stage>, row: &Row, probe: &Probe, inside: &Tried) -> Vec<Judged> {
+async fn judged(
+    stage: &Arc<Stage>,
+    row: &Row,
+    probe: &Probe,
+    inside: &GuestResult,
+) -> Vec<AttemptReport> {
     let limit = Duration::from_millis(limits::ATTACK_MS_MAX);
     let seen = match (&probe.by, inside) {
         (By::Outside(_, act), _) => tokio::time::timeout(limit, act(Arc::clone(stage)))
@@ -104,8 +109,9 @@ async fn judged(stage: &Arc<Stage>, row: &Row, probe: &Probe, inside: &Tried) ->
             })
             .collect()),
     };
-    let failed =
-        |what: String| vec![Judged { attempt: probe.name().to_owned(), seen: what, ..blank(row) }];
+    let failed = |what: String| {
+        vec![AttemptReport { attempt: probe.name().to_owned(), seen: what, ..blank(row) }]
+    };
     let capabilities = stage.backend().capabilities();
     let whose = [capabilities.backend.clone(), capabilities.isolation.to_string()];
     match seen {
@@ -115,7 +121,7 @@ async fn judged(stage: &Arc<Stage>, row: &Row, probe: &Probe, inside: &Tried) ->
     }
 }
 
-fn judge(whose: &[String], row: &Row, probe: &Probe, seen: Observation) -> Judged {
+fn judge(whose: &[String], row: &Row, probe: &Probe, seen: Observation) -> AttemptReport {
     let expect = probe.expects(whose, &seen.name);
     let verdict = match (&seen.lacks, expect.allows(&seen.saw), expect.known) {
         (Some(_), ..) => AttemptVerdict::NotApplicable,
@@ -123,7 +129,7 @@ fn judge(whose: &[String], row: &Row, probe: &Probe, seen: Observation) -> Judge
         (None, true, Some(_)) => AttemptVerdict::Documented,
         (None, true, None) => AttemptVerdict::Held,
     };
-    Judged {
+    AttemptReport {
         attempt: seen.name,
         expected: expect.any.join(" or "),
         seen: seen.lacks.unwrap_or(seen.saw),

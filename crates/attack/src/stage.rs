@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use outrigger_sandbox::{
-    Backend, Command, CreateSpec, End, Error, ExecId, Execute, Executed, FileOp, FileReply,
+    Backend, Command, CreateSpec, End, Error, ExecId, ExecOutcome, Execute, FileOp, FileReply,
     Lifetime, Precondition, Sandbox, SandboxId, WriteMode, limits as door,
 };
 use serde::Deserialize;
@@ -48,7 +48,7 @@ pub(crate) struct Room {
 
 /// What a command of the evil program said, and how it ended.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct GuestReport {
     /// Attempt and outcome.
     pub(crate) lines: BTreeMap<String, String>,
     /// Its end in a word or two.
@@ -170,13 +170,13 @@ impl Room {
         &self,
         words: &[&str],
         adjust: impl FnOnce(&mut Execute),
-    ) -> Result<Said, String> {
+    ) -> Result<GuestReport, String> {
         let words: Vec<&str> = [EVIL].iter().chain(words).copied().collect();
         let mut request = self.request(&words);
         adjust(&mut request);
         let done = self.sandbox.execute(request, &()).await;
         let executed = done.map_err(|error| format!("execute {}: {error}", words.join(" ")))?;
-        Ok(Said { lines: lines(&executed.stdout), end: end(&executed) })
+        Ok(GuestReport { lines: lines(&executed.stdout), end: end(&executed) })
     }
 
     /// Runs the evil program and gives its one outcome.
@@ -223,7 +223,7 @@ pub(crate) fn lines(stdout: &[u8]) -> BTreeMap<String, String> {
 }
 
 /// How a command ended, in a word or two.
-fn end(executed: &Executed) -> String {
+fn end(executed: &ExecOutcome) -> String {
     match executed.end {
         End::Exited(0) => "ended".to_owned(),
         End::Exited(code) => format!("exit {code}"),

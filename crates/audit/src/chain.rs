@@ -29,7 +29,7 @@ pub fn origin(session: &SessionId) -> Digest {
 
 /// What a link is made of, beside the link before it.
 #[derive(Debug, Clone, Copy)]
-pub struct Linked<'a> {
+pub struct ChainLink<'a> {
     /// The session.
     pub session: &'a SessionId,
     /// The event's place.
@@ -42,7 +42,7 @@ pub struct Linked<'a> {
     pub text: &'a Digest,
 }
 
-impl Linked<'_> {
+impl ChainLink<'_> {
     /// The link that follows `before`.
     #[must_use]
     pub fn after(&self, before: &Digest) -> Digest {
@@ -73,7 +73,7 @@ mod tests {
         let session = SessionId::new("s-1").unwrap();
         let text = Digest::of(br#"{"turn_ended":"answered"}"#);
         let before = origin(&session);
-        let linked = Linked {
+        let linked = ChainLink {
             session: &session,
             seq: Seq(1),
             at_ms: 1_700_000_000_000,
@@ -90,15 +90,15 @@ mod tests {
     fn every_field_counts() {
         let (one, two) = (SessionId::new("a").unwrap(), SessionId::new("b").unwrap());
         let (text, other) = (Digest::of(b"x"), Digest::of(b"y"));
-        let base = Linked { session: &one, seq: Seq(1), at_ms: 2, format: 1, text: &text };
+        let base = ChainLink { session: &one, seq: Seq(1), at_ms: 2, format: 1, text: &text };
         let links = [
             base.after(&text),
             base.after(&other),
-            Linked { session: &two, ..base }.after(&text),
-            Linked { seq: Seq(2), ..base }.after(&text),
-            Linked { at_ms: 1, ..base }.after(&text),
-            Linked { format: 2, ..base }.after(&text),
-            Linked { text: &other, ..base }.after(&text),
+            ChainLink { session: &two, ..base }.after(&text),
+            ChainLink { seq: Seq(2), ..base }.after(&text),
+            ChainLink { at_ms: 1, ..base }.after(&text),
+            ChainLink { format: 2, ..base }.after(&text),
+            ChainLink { text: &other, ..base }.after(&text),
         ];
         let distinct: std::collections::BTreeSet<_> = links.iter().collect();
         assert_eq!(distinct.len(), links.len());

@@ -9,7 +9,7 @@ use outrigger_agent::{Digest, Seq, SessionId};
 use serde::{Deserialize, Serialize};
 use tlog_tiles::Hash;
 
-use crate::chain::{self, Linked};
+use crate::chain::{self, ChainLink};
 use crate::checkpoint::{NoteFault, VerifyingKey};
 use crate::limits;
 use crate::log::{LogEntry, parse_hash};
@@ -174,11 +174,12 @@ impl Proof {
         }
         let ProvenEvent { at_ms, format, sha256, .. } = &self.event;
         let mut seq = self.event.seq;
-        let event = Linked { session: &session, seq, at_ms: *at_ms, format: *format, text: sha256 };
+        let event =
+            ChainLink { session: &session, seq, at_ms: *at_ms, format: *format, text: sha256 };
         let mut link = event.after(&self.before);
         for InterveningEvent { at_ms, format, sha256 } in &self.after {
             seq = seq.next();
-            let next = Linked { seq, at_ms: *at_ms, format: *format, text: sha256, ..event };
+            let next = ChainLink { seq, at_ms: *at_ms, format: *format, text: sha256, ..event };
             link = next.after(&link);
         }
         Ok(LogEntry { session, seq, link })

@@ -85,7 +85,7 @@ pub struct LogVerifier {
     /// The sizes of the newest checkpoints, the newest first.
     newest: Vec<u64>,
     copy: Option<LogCopyLines>,
-    differing: Differing,
+    differing: CopyDifferences,
     /// The log up to its first gap.
     frontier: Frontier,
     has_gap: bool,
@@ -102,7 +102,7 @@ pub struct LogVerifier {
 
 /// How the copy differs from the database.
 #[derive(Debug, Default)]
-struct Differing {
+struct CopyDifferences {
     /// The first entry of the copy that does, and whether the database has one there.
     first: Option<(u64, LogEntry, bool)>,
     /// The entries that do, and whether the database has one there.
@@ -110,7 +110,7 @@ struct Differing {
     left_out: u64,
 }
 
-impl Differing {
+impl CopyDifferences {
     fn add(&mut self, number: u64, entry: LogEntry, is_there: bool) {
         if self.first.is_none() {
             self.first = Some((number, entry.clone(), is_there));
@@ -141,7 +141,7 @@ impl LogVerifier {
             key,
             newest,
             copy,
-            differing: Differing::default(),
+            differing: CopyDifferences::default(),
             frontier: Frontier::default(),
             has_gap: false,
             roots: BTreeMap::from([(0, EMPTY_HASH)]),

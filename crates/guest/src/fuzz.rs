@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::OwnedFd;
 
-use outrigger_sandbox::{ExecId, Executed, FileReply};
+use outrigger_sandbox::{ExecId, ExecOutcome, FileReply};
 
 use crate::exec::SpillDir;
 use crate::exec::handover;
@@ -45,7 +45,7 @@ pub fn seed() -> Vec<u8> {
         Output::again(CappedBuffer::again(vec![7; 100], 3), CappedBuffer::again(vec![0, 255], 0));
     let entry = CommandEntry {
         output,
-        state: State::Ended(Ok(Executed::never_ran())),
+        state: State::Ended(Ok(ExecOutcome::never_ran())),
         watchers: Vec::new(),
         killers: Vec::new(),
     };

@@ -1,7 +1,7 @@
 //! What came back, in the port's words.
 
 use outrigger_agent::Raw;
-use outrigger_tools::outside::{Answered, Block, ToolDescription};
+use outrigger_tools::outside::{Block, ToolAnswer, ToolDescription};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::Value;
 
@@ -17,13 +17,13 @@ pub(crate) fn described(tool: &Tool) -> ToolDescription {
 
 /// An answer. What is no text is named; where there is no content at all, the structured
 /// one is shown as JSON.
-pub(crate) fn answered(result: CallToolResult) -> Answered {
+pub(crate) fn answered(result: CallToolResult) -> ToolAnswer {
     let failed = result.is_error.unwrap_or(false);
     let mut blocks: Vec<Block> = result.content.into_iter().map(block).collect();
     if let (true, Some(value)) = (blocks.is_empty(), result.structured_content) {
         blocks.push(Block::Text(value.to_string()));
     }
-    Answered { blocks, failed }
+    ToolAnswer { blocks, failed }
 }
 
 fn block(content: ContentBlock) -> Block {

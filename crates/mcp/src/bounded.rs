@@ -16,20 +16,20 @@ use crate::limits;
 
 /// A transport with a bound.
 #[derive(Debug)]
-pub(crate) struct Bounded<T> {
+pub(crate) struct BoundedTransport<T> {
     /// `None` once it was closed, so that nothing in it waits for us.
     transport: Option<T>,
     /// Requests of the server whose answers are not sent yet.
     owed: Arc<AtomicUsize>,
 }
 
-impl<T> Bounded<T> {
+impl<T> BoundedTransport<T> {
     pub(crate) fn new(transport: T) -> Self {
         Self { transport: Some(transport), owed: Arc::default() }
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Bounded<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for BoundedTransport<T> {
     type Error = T::Error;
 
     fn name() -> Cow<'static, str> {

@@ -1,7 +1,7 @@
 //! A connection to a server: what it says of its tools, and calls that hold it to that.
 
 use outrigger_agent::Digest;
-use outrigger_tools::outside::{Answered, Calling, Fault, Listed};
+use outrigger_tools::outside::{Fault, OutsideCall, ToolAnswer, ToolListing};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, Implementation,
     ListToolsRequest, MetaObject, PaginatedRequestParams, ProtocolVersion, RequestMetaObject,
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 use crate::answer::answered;
-use crate::bounded::Bounded;
-use crate::fault::{self, Unanswered};
+use crate::bounded::BoundedTransport;
+use crate::fault::{self, CallError};
 use crate::limits;
 use crate::listing::Listing;
 
@@ -31,12 +31,12 @@ pub(crate) const KEY: &str = "outrigger/idempotency-key";
 
 /// A client that does nothing for its server.
 #[derive(Debug, Clone)]
-struct Quiet {
+struct PassiveClient {
     /// The server says that its tools are not what they were.
     stale: Arc<AtomicBool>,
 }
 
-impl ClientHandler for Quiet {
+impl ClientHandler for PassiveClient {
     fn get_info(&self) -> ClientConfig {
         let mut config = ClientConfig::default();
         config.client_info = Implementation::new("outrigger", env!("CARGO_PKG_VERSION"));
@@ -50,8 +50,8 @@ impl ClientHandler for Quiet {
 
 /// What a server said of its tools.
 #[derive(Debug)]
-struct Known {
-    listed: Listed,
+struct ToolCache {
+    listed: ToolListing,
     digests: BTreeMap<String, Digest>,
     since: Instant,
 }
@@ -59,9 +59,9 @@ struct Known {
 /// A connection. Ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    service: RunningService<RoleClient, Quiet>,
+    service: RunningService<RoleClient, PassiveClient>,
     stale: Arc<AtomicBool>,
-    known: Mutex<Option<Arc<Known>>>,
+    known: Mutex<Option<Arc<ToolCache>>>,
 }
 
 impl Connection {
@@ -71,13 +71,13 @@ impl Connection {
         T::Error: std::error::Error + Send + Sync + 'static,
     {
         let stale = Arc::new(AtomicBool::new(false));
-        let quiet = Quiet { stale: Arc::clone(&stale) };
+        let quiet = PassiveClient { stale: Arc::clone(&stale) };
         let lifecycle = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: None,
         };
         let policy = Duration::from_millis(limits::CONNECT_MS_MAX);
-        let serving = quiet.serve_with_lifecycle(Bounded::new(transport), lifecycle);
+        let serving = quiet.serve_with_lifecycle(BoundedTransport::new(transport), lifecycle);
         let served: Result<Result<_, ClientInitializeError>, _> =
             tokio::time::timeout(policy, serving).await;
         match served {
@@ -92,11 +92,11 @@ impl Connection {
     }
 
     /// Its tools, asked for again if what is known of them is old.
-    pub(crate) async fn tools(&self) -> Result<Listed, Fault> {
+    pub(crate) async fn tools(&self) -> Result<ToolListing, Fault> {
         Ok(self.known().await?.listed.clone())
     }
 
-    async fn known(&self) -> Result<Arc<Known>, Fault> {
+    async fn known(&self) -> Result<Arc<ToolCache>, Fault> {
         let mut known = self.known.lock().await;
         let stale = self.stale.swap(false, Ordering::SeqCst);
         let fresh = Duration::from_millis(limits::LIST_FRESH_MS);
@@ -109,13 +109,13 @@ impl Connection {
         let listed = listed.inspect_err(|_| self.stale.store(true, Ordering::SeqCst))?;
         let digests = listed.tools.iter().map(|tool| (tool.tool.clone(), tool.digest()));
         let digests = digests.collect();
-        let now = Arc::new(Known { listed, digests, since: Instant::now() });
+        let now = Arc::new(ToolCache { listed, digests, since: Instant::now() });
         *known = Some(Arc::clone(&now));
         Ok(now)
     }
 
     /// Page by page.
-    async fn list(&self) -> Result<Listed, Fault> {
+    async fn list(&self) -> Result<ToolListing, Fault> {
         let (mut listing, mut cursor) = (Listing::default(), None);
         for _ in 0..limits::PAGES_MAX {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
@@ -142,19 +142,19 @@ impl Connection {
     /// server can hear of the call: while it is not, nothing can have happened.
     pub(crate) async fn call(
         &self,
-        call: &Calling<'_>,
+        call: &OutsideCall<'_>,
         sent: &AtomicBool,
-    ) -> Result<Answered, Unanswered> {
+    ) -> Result<ToolAnswer, CallError> {
         let begun = Instant::now();
-        let known = self.known().await.map_err(Unanswered::Fault)?;
+        let known = self.known().await.map_err(CallError::Fault)?;
         let now = known.digests.get(call.tool);
         if now != Some(call.held_to) {
-            return Err(Unanswered::Fault(Fault::Changed { now: now.cloned() }));
+            return Err(CallError::Fault(Fault::Changed { now: now.cloned() }));
         }
         let arguments = serde_json::from_str::<Map<String, Value>>(call.arguments);
         let arguments = arguments.map_err(|error| {
             let detail = format!("its arguments are no JSON object: {error}");
-            Unanswered::Fault(Fault::NotAsked { detail })
+            CallError::Fault(Fault::NotAsked { detail })
         })?;
         let all = Duration::from_millis(call.timeout_ms);
         let left = all.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
@@ -179,10 +179,10 @@ impl Connection {
 
 /// A server that asks back is not answered: whoever wrote the question is not who runs the
 /// session.
-fn wants_input() -> Unanswered {
+fn wants_input() -> CallError {
     let text = "The server asks for something more before it goes on, and is not answered. \
                 Nothing is known to have happened."
         .to_owned();
     let blocks = vec![outrigger_tools::outside::Block::Text(text)];
-    Unanswered::Refused(Answered { blocks, failed: true })
+    CallError::Refused(ToolAnswer { blocks, failed: true })
 }

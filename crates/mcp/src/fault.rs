@@ -3,7 +3,7 @@
 //! Owns that in doubt it may have. Must never quote a server: its words are content, and
 //! come as an answer or not at all.
 
-use outrigger_tools::outside::{Answered, Block, Fault};
+use outrigger_tools::outside::{Block, Fault, ToolAnswer};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -11,28 +11,28 @@ use std::error::Error;
 use std::time::Duration;
 
 /// What a call came to that has no result.
-pub(crate) enum Unanswered {
+pub(crate) enum CallError {
     /// The server refused it, in its own words.
-    Refused(Answered),
+    Refused(ToolAnswer),
     /// The server knows this connection no more; it did nothing.
     Forgotten,
     Fault(Fault),
 }
 
 /// Of a call that was sent, or was to be.
-pub(crate) fn of_call(error: ServiceError, timeout_ms: u64) -> Unanswered {
+pub(crate) fn of_call(error: ServiceError, timeout_ms: u64) -> CallError {
     let may_have =
-        |detail: &str| Unanswered::Fault(Fault::MayHaveHappened { detail: detail.to_owned() });
+        |detail: &str| CallError::Fault(Fault::MayHaveHappened { detail: detail.to_owned() });
     match error {
         ServiceError::McpError(error) => {
             let text = format!("The server refused: {} (code {})", error.message, error.code.0);
-            Unanswered::Refused(Answered { blocks: vec![Block::Text(text)], failed: true })
+            CallError::Refused(ToolAnswer { blocks: vec![Block::Text(text)], failed: true })
         }
-        ServiceError::Timeout { .. } => Unanswered::Fault(late(true, timeout_ms)),
+        ServiceError::Timeout { .. } => CallError::Fault(late(true, timeout_ms)),
         ServiceError::TransportSend(error) => match sent(&error) {
-            Sent::Never(detail) => Unanswered::Fault(Fault::NotAsked { detail }),
-            Sent::Forgotten => Unanswered::Forgotten,
-            Sent::Perhaps(detail) => may_have(&detail),
+            Delivery::Never(detail) => CallError::Fault(Fault::NotAsked { detail }),
+            Delivery::Forgotten => CallError::Forgotten,
+            Delivery::Perhaps(detail) => may_have(&detail),
         },
         ServiceError::TransportClosed => may_have("the connection ended before the answer"),
         ServiceError::UnexpectedResponse => may_have("the answer was none to this call"),
@@ -90,67 +90,67 @@ pub(crate) fn too_slow(what: &str, waited: Duration) -> Fault {
 }
 
 /// How far a message got.
-enum Sent {
+enum Delivery {
     Never(String),
     Forgotten,
     Perhaps(String),
 }
 
-fn words(sent: Sent) -> String {
+fn words(sent: Delivery) -> String {
     match sent {
-        Sent::Never(detail) | Sent::Perhaps(detail) => detail,
-        Sent::Forgotten => "the server knows the connection no more".to_owned(),
+        Delivery::Never(detail) | Delivery::Perhaps(detail) => detail,
+        Delivery::Forgotten => "the server knows the connection no more".to_owned(),
     }
 }
 
-fn sent(error: &DynamicTransportError) -> Sent {
+fn sent(error: &DynamicTransportError) -> Delivery {
     let Some(error) = find::<StreamableHttpError<reqwest::Error>>(&*error.error) else {
-        return Sent::Perhaps("the connection broke".to_owned());
+        return Delivery::Perhaps("the connection broke".to_owned());
     };
     match error {
         StreamableHttpError::Client(error) if error.is_connect() || error.is_builder() => {
-            Sent::Never(format!("the server can't be reached: {}", root(error)))
+            Delivery::Never(format!("the server can't be reached: {}", root(error)))
         }
         StreamableHttpError::Client(error) => match error.status() {
             Some(status) => of_status(status.as_u16()),
-            None => Sent::Perhaps(format!("the connection broke: {}", root(error))),
+            None => Delivery::Perhaps(format!("the connection broke: {}", root(error))),
         },
         StreamableHttpError::HttpStatus(error) => of_status(error.status),
         StreamableHttpError::AuthRequired(_) => of_status(401),
         StreamableHttpError::InsufficientScope(_) => of_status(403),
-        StreamableHttpError::SessionExpired => Sent::Forgotten,
+        StreamableHttpError::SessionExpired => Delivery::Forgotten,
         StreamableHttpError::ResponseBodyTooLarge { max_size } => {
-            Sent::Perhaps(format!("the answer has more than {max_size} bytes"))
+            Delivery::Perhaps(format!("the answer has more than {max_size} bytes"))
         }
         StreamableHttpError::UnexpectedServerResponse(text) => match status_in(text) {
             Some(status) => of_status(status),
-            None => Sent::Perhaps("the answer is not of the protocol".to_owned()),
+            None => Delivery::Perhaps("the answer is not of the protocol".to_owned()),
         },
         StreamableHttpError::UnexpectedContentType(_) => {
-            Sent::Perhaps("the answer is neither JSON nor a stream of events".to_owned())
+            Delivery::Perhaps("the answer is neither JSON nor a stream of events".to_owned())
         }
         StreamableHttpError::ReservedHeaderConflict(name) => {
-            Sent::Never(format!("the header `{name}` can't be configured"))
+            Delivery::Never(format!("the header `{name}` can't be configured"))
         }
-        _ => Sent::Perhaps("the connection broke before the answer".to_owned()),
+        _ => Delivery::Perhaps("the connection broke before the answer".to_owned()),
     }
 }
 
 /// Statuses by which a server says that it did not look at the request. A redirect is
 /// followed nowhere.
-fn of_status(status: u16) -> Sent {
+fn of_status(status: u16) -> Delivery {
     match status {
-        401 | 403 => Sent::Never(format!(
+        401 | 403 => Delivery::Never(format!(
             "the server does not accept the credentials (HTTP {status}); see `token_env` in its configuration"
         )),
         // It may be said after the deed as well.
-        300..=399 => Sent::Perhaps(format!(
+        300..=399 => Delivery::Perhaps(format!(
             "the server points to another address (HTTP {status}), which is not followed; configure that address"
         )),
         404 | 405 | 406 | 411 | 413 | 415 | 421 | 429 => {
-            Sent::Never(format!("the server refused the request (HTTP {status})"))
+            Delivery::Never(format!("the server refused the request (HTTP {status})"))
         }
-        _ => Sent::Perhaps(format!("the server answered with HTTP {status}")),
+        _ => Delivery::Perhaps(format!("the server answered with HTTP {status}")),
     }
 }
 

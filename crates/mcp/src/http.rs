@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 use outrigger_agent::limits::SENDS_MAX;
 use outrigger_sandbox::Sandbox;
-use outrigger_tools::outside::{Answered, Calling, Fault, Listed, Outside};
+use outrigger_tools::outside::{Fault, Outside, OutsideCall, ToolAnswer, ToolListing};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::FixedInterval;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 use crate::connection::Connection;
-use crate::fault::{self, Unanswered};
+use crate::fault::{self, CallError};
 use crate::limits;
 
 /// What is wrong with the configuration of a server.
@@ -141,7 +141,7 @@ impl Http {
 
 #[async_trait]
 impl Outside for Http {
-    async fn list(&self, _: Option<&Arc<dyn Sandbox>>) -> Result<Listed, Fault> {
+    async fn list(&self, _: Option<&Arc<dyn Sandbox>>) -> Result<ToolListing, Fault> {
         let connection = self.connection().await?;
         let listed = connection.tools().await;
         if listed.is_err() {
@@ -150,7 +150,7 @@ impl Outside for Http {
         listed
     }
 
-    async fn call(&self, call: &Calling<'_>) -> Result<Answered, Fault> {
+    async fn call(&self, call: &OutsideCall<'_>) -> Result<ToolAnswer, Fault> {
         let sent = AtomicBool::new(false);
         let all = Duration::from_millis(call.timeout_ms.saturating_add(limits::CLOSE_MS_MAX));
         match tokio::time::timeout(all, self.attempts(call, &sent)).await {
@@ -165,15 +165,19 @@ impl Outside for Http {
 
 impl Http {
     /// What the server says that it did not do is tried over a new connection.
-    async fn attempts(&self, call: &Calling<'_>, sent: &AtomicBool) -> Result<Answered, Fault> {
+    async fn attempts(
+        &self,
+        call: &OutsideCall<'_>,
+        sent: &AtomicBool,
+    ) -> Result<ToolAnswer, Fault> {
         for _ in 0..SENDS_MAX {
             sent.store(false, Ordering::SeqCst);
             let connection = self.connection().await?;
             match connection.call(call, sent).await {
-                Ok(answered) | Err(Unanswered::Refused(answered)) => return Ok(answered),
+                Ok(answered) | Err(CallError::Refused(answered)) => return Ok(answered),
                 // It did nothing, by the protocol: once more, over a new connection.
-                Err(Unanswered::Forgotten) => self.forget(&connection).await,
-                Err(Unanswered::Fault(fault)) => {
+                Err(CallError::Forgotten) => self.forget(&connection).await,
+                Err(CallError::Fault(fault)) => {
                     if !matches!(fault, Fault::Changed { .. }) {
                         self.forget(&connection).await;
                     }

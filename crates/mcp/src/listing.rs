@@ -5,7 +5,7 @@
 //! that is none.
 
 use outrigger_tools::limits::OUTSIDE_TOOLS_MAX;
-use outrigger_tools::outside::{Fault, Listed, is_name};
+use outrigger_tools::outside::{Fault, ToolListing, is_name};
 use rmcp::model::Tool;
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::limits;
 /// What is known so far.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    listed: Listed,
+    listed: ToolListing,
     names: BTreeSet<String>,
     count: usize,
     bytes: usize,
@@ -45,7 +45,7 @@ impl Listing {
     }
 
     /// All that it has.
-    pub(crate) fn whole(self) -> Listed {
+    pub(crate) fn whole(self) -> ToolListing {
         self.listed
     }
 }

@@ -6,8 +6,8 @@
 //! No credential is given to it. Whatever it writes is read as hostile, and bounded.
 
 use async_trait::async_trait;
-use outrigger_sandbox::{Command, End, ExecId, Execute, Executed, Output, OutputSink, Sandbox};
-use outrigger_tools::outside::{Answered, Calling, Fault, Listed, Outside, clean};
+use outrigger_sandbox::{Command, End, ExecId, ExecOutcome, Execute, Output, OutputSink, Sandbox};
+use outrigger_tools::outside::{Fault, Outside, OutsideCall, ToolAnswer, ToolListing, clean};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::connection::Connection;
-use crate::fault::{self, Unanswered};
+use crate::fault::{self, CallError};
 use crate::limits;
 
 /// Makes the pipe by which the program is written to, and becomes the program. It has both
@@ -70,7 +70,7 @@ struct Program {
 }
 
 /// What a program was not good for.
-struct Failed {
+struct ProgramFailure {
     fault: Fault,
     /// The last line of its standard error. Whoever runs the server wrote it: for people,
     /// never for a model.
@@ -84,7 +84,7 @@ impl Program {
         command: &[String],
         with: impl FnOnce(Connection) -> F + Send,
         late: impl FnOnce() -> Fault + Send,
-    ) -> Result<T, Failed>
+    ) -> Result<T, ProgramFailure>
     where
         F: Future<Output = Result<T, Fault>> + Send,
     {
@@ -131,7 +131,7 @@ impl Program {
         if done.is_err() && ended.is_none() {
             ended = tokio::time::timeout(policy, &mut running).await.ok();
         }
-        done.map_err(|fault| Failed {
+        done.map_err(|fault| ProgramFailure {
             complaint: ended.as_ref().and_then(|it| complaint(&it.as_ref().ok()?.stderr)),
             fault: explained(fault, ended.as_ref()),
         })
@@ -141,7 +141,7 @@ impl Program {
         &self,
         command: &[String],
         sink: Heard,
-    ) -> Result<Executed, outrigger_sandbox::Error> {
+    ) -> Result<ExecOutcome, outrigger_sandbox::Error> {
         let words = ["sh", "-c", BEGIN, &self.pipe].map(str::to_owned).into_iter();
         let argv = words.chain(command.iter().cloned()).map(String::into_bytes).collect();
         let mut request = Execute::new(self.exec.clone(), Command::Argv(argv));
@@ -185,7 +185,7 @@ impl Program {
     }
 
     /// Leaves nothing behind in the sandbox.
-    async fn clean(&self) -> Result<Executed, outrigger_sandbox::Error> {
+    async fn clean(&self) -> Result<ExecOutcome, outrigger_sandbox::Error> {
         let argv = ["rm", "-f", &self.pipe].map(|word| word.as_bytes().to_vec());
         let id = ExecId::new(format!("{}.end", self.exec))
             .map_err(|error| outrigger_sandbox::Error::Invalid(error.to_string()))?;
@@ -232,7 +232,7 @@ fn complaint(stderr: &[u8]) -> Option<String> {
     Some(clean(line.trim(), limits::COMPLAINT_CHARS_MAX))
 }
 
-impl Failed {
+impl ProgramFailure {
     /// As people are told it.
     fn for_people(self) -> Fault {
         match (self.fault, self.complaint) {
@@ -245,7 +245,7 @@ impl Failed {
 }
 
 /// A fault with what became of the program.
-fn explained(fault: Fault, ended: Option<&Result<Executed, outrigger_sandbox::Error>>) -> Fault {
+fn explained(fault: Fault, ended: Option<&Result<ExecOutcome, outrigger_sandbox::Error>>) -> Fault {
     let how = match ended {
         Some(Err(error)) => error.to_string(),
         Some(Ok(executed)) => match executed.end {
@@ -273,7 +273,7 @@ fn nowhere() -> Fault {
 
 #[async_trait]
 impl Outside for Stdio {
-    async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<Listed, Fault> {
+    async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<ToolListing, Fault> {
         let sandbox = sandbox.ok_or_else(nowhere)?;
         let number = self.listed.fetch_add(1, Ordering::SeqCst);
         let policy = limits::CONNECT_MS_MAX + limits::LIST_MS_MAX;
@@ -281,19 +281,19 @@ impl Outside for Stdio {
         let program = self.program(&id, sandbox, policy)?;
         let listing = |connection: Connection| async move { connection.tools().await };
         let late = || fault::too_slow("listing its tools", Duration::from_millis(policy));
-        program.during(&self.command, listing, late).await.map_err(Failed::for_people)
+        program.during(&self.command, listing, late).await.map_err(ProgramFailure::for_people)
     }
 
-    async fn call(&self, call: &Calling<'_>) -> Result<Answered, Fault> {
+    async fn call(&self, call: &OutsideCall<'_>) -> Result<ToolAnswer, Fault> {
         let sandbox = call.sandbox.ok_or_else(nowhere)?;
         let program = self.program(call.exec, sandbox, call.timeout_ms)?;
         let sent = &AtomicBool::new(false);
         let late = || fault::late(sent.load(Ordering::SeqCst), call.timeout_ms);
         let calling = |connection: Connection| async move {
             match connection.call(call, sent).await {
-                Ok(answered) | Err(Unanswered::Refused(answered)) => Ok(answered),
-                Err(Unanswered::Fault(fault)) => Err(fault),
-                Err(Unanswered::Forgotten) => {
+                Ok(answered) | Err(CallError::Refused(answered)) => Ok(answered),
+                Err(CallError::Fault(fault)) => Err(fault),
+                Err(CallError::Forgotten) => {
                     Err(Fault::MayHaveHappened { detail: "the program ended".to_owned() })
                 }
             }

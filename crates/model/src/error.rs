@@ -6,7 +6,7 @@
 use outrigger_agent::ModelFault;
 use std::fmt;
 
-use crate::scripted::Unmatched;
+use crate::scripted::UnmatchedRequest;
 
 /// Why there is no reply. Retrying is already done where it helps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum Error {
     },
     /// The script has no turn for this.
     #[error(transparent)]
-    Script(#[from] Unmatched),
+    Script(#[from] UnmatchedRequest),
 }
 
 /// What went wrong in the last attempt.

@@ -43,7 +43,7 @@ impl Fault {
     /// What an answer with status 200 says that says itself that it is no stream: an error,
     /// half of something, or what is no model, which it would be again.
     pub(crate) fn of_no_stream(kind: &str, body: &str) -> Self {
-        if Said::read(body).is_error {
+        if ProviderError::read(body).is_error {
             return Self::of_event(body);
         }
         let message = format!("the answer is {kind} and no stream: {body}");
@@ -68,7 +68,7 @@ impl Fault {
 
     /// What an answer with an error status says.
     pub(crate) fn of_answer(status: u16, retry_after: Option<Duration>, body: &str) -> Self {
-        let said = Said::read(body);
+        let said = ProviderError::read(body);
         let retried = matches!(status, 408 | 409 | 425 | 429) || status >= 500;
         let kind = match status {
             401 | 403 => ModelFault::Auth,
@@ -89,7 +89,7 @@ impl Fault {
 
     /// What an error inside a stream says.
     pub(crate) fn of_event(error: &str) -> Self {
-        let said = Said::read(error);
+        let said = ProviderError::read(error);
         if let Some(status) = said.status() {
             return Self { status: None, ..Self::of_answer(status, None, error) };
         }
@@ -133,7 +133,7 @@ impl From<sse::Error> for Fault {
 }
 
 /// What a provider says of an error, in whichever shape.
-struct Said {
+struct ProviderError {
     message: Option<String>,
     /// Its type and its code.
     codes: Vec<String>,
@@ -157,7 +157,7 @@ struct Shape<'a> {
     code: Option<&'a RawValue>,
 }
 
-impl Said {
+impl ProviderError {
     fn read(body: &str) -> Self {
         let outer: Shape<'_> = serde_json::from_str(body).unwrap_or_default();
         let inner: Shape<'_> = outer

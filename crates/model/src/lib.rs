@@ -5,7 +5,7 @@
 //! form, and is given back only to where it came from. Keys are parameters. Must
 //! never journal, decide, or read the environment.
 //!
-//! Read first: [`Model`], [`Client`], [`Scripted`].
+//! Read first: [`Model`], [`Client`], [`ScriptedModel`].
 
 #![forbid(unsafe_code)]
 
@@ -43,4 +43,4 @@ pub use key::Key;
 pub use port::{Description, Frame, Frames, Model, NoFrames, Purpose, Request};
 pub use prices::Prices;
 pub use retry_policy::RetryPolicy;
-pub use scripted::Scripted;
+pub use scripted::ScriptedModel;

@@ -5,7 +5,8 @@
 //! person sees.
 
 use outrigger_agent::{
-    Author, Digest, Hidden, Item, Message, Reply, Summary, ToolResult, visible as visible_text,
+    Author, Digest, HiddenCharPolicy, Item, Message, Reply, Summary, ToolResult,
+    visible as visible_text,
 };
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -66,27 +67,27 @@ impl<'a> User<'a> {
     }
 
     /// What was said, in order.
-    pub(crate) fn texts(self) -> impl Iterator<Item = Said<'a>> {
+    pub(crate) fn texts(self) -> impl Iterator<Item = PromptText<'a>> {
         let said = self.items.iter().filter_map(|item| match item {
-            Item::Message(message) => Some(Said::Message(message)),
-            Item::Summary(summary) => Some(Said::Summary(summary)),
-            Item::Notice(text) => Some(Said::Notice(text)),
+            Item::Message(message) => Some(PromptText::Message(message)),
+            Item::Summary(summary) => Some(PromptText::Summary(summary)),
+            Item::Notice(text) => Some(PromptText::Notice(text)),
             Item::Reply(_) | Item::Result(_) => None,
         });
-        said.chain(self.compact.then_some(Said::Compact))
+        said.chain(self.compact.then_some(PromptText::Compact))
     }
 }
 
 /// Something said to the model; displays as the text that it is given.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Said<'a> {
+pub(crate) enum PromptText<'a> {
     Message(&'a Message),
     Summary(&'a Summary),
     Notice(&'a str),
     Compact,
 }
 
-impl fmt::Display for Said<'_> {
+impl fmt::Display for PromptText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Message(Message { author: Author::Person(_) | Author::Agent(_), text }) => {
@@ -97,14 +98,18 @@ impl fmt::Display for Said<'_> {
             }
             Self::Summary(summary) => summarised(f, summary),
             Self::Notice(text) => {
-                write!(f, "[Notice from the harness] {}", visible_text(text, Hidden::Removed))
+                write!(
+                    f,
+                    "[Notice from the harness] {}",
+                    visible_text(text, HiddenCharPolicy::Removed)
+                )
             }
             Self::Compact => f.write_str(COMPACT_REQUEST),
         }
     }
 }
 
-impl Serialize for Said<'_> {
+impl Serialize for PromptText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -133,10 +138,10 @@ fn visible(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 /// Fences data off with a tag that the data cannot contain, because the tag is
 /// made from the data's digest: whoever writes a closing tag changes the digest.
 fn fenced(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
-    let text = visible_text(text, Hidden::Removed);
+    let text = visible_text(text, HiddenCharPolicy::Removed);
     let digest = Digest::of(text.as_bytes());
     let tag = &digest.as_str()[..16];
-    let name: String = visible_text(name, Hidden::Removed)
+    let name: String = visible_text(name, HiddenCharPolicy::Removed)
         .chars()
         .map(|c| if c.is_control() || matches!(c, '<' | '>' | '"') { '_' } else { c })
         .collect();
@@ -156,7 +161,7 @@ mod tests {
 
     fn untrusted(name: &str, text: &str) -> String {
         let message = Message { author: Author::Untrusted(name.into()), text: text.into() };
-        Said::Message(&message).to_string()
+        PromptText::Message(&message).to_string()
     }
 
     #[test]
@@ -173,7 +178,7 @@ mod tests {
     fn untrusted_content_has_nothing_that_a_person_does_not_see() {
         let shown = untrusted("A\u{202e}.md", "Be\u{200b} nice.\u{e0041}\u{e0042}\u{1b}");
         assert_eq!(shown, untrusted("A.md", "Be nice."));
-        let notice = Said::Notice("the file a\u{202e}\u{e0041} is lost").to_string();
+        let notice = PromptText::Notice("the file a\u{202e}\u{e0041} is lost").to_string();
         assert_eq!(notice, "[Notice from the harness] the file a is lost");
     }
 
@@ -198,7 +203,7 @@ mod tests {
     fn a_summary_of_what_nobody_vouches_for_is_fenced_as_that() {
         let shown = |labels: &[&str]| {
             let Item::Summary(summary) = summary("Obey.", labels) else { panic!("a summary") };
-            Said::Summary(&summary).to_string()
+            PromptText::Summary(&summary).to_string()
         };
         expect![[r#"
             [Summary of the conversation so far]

@@ -43,5 +43,5 @@ mod play;
 mod unmatched;
 
 pub use file::Error;
-pub use play::{API, MARK, Scripted};
-pub use unmatched::Unmatched;
+pub use play::{API, MARK, ScriptedModel};
+pub use unmatched::UnmatchedRequest;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::models::Opened;
+use crate::models::OpenedModel;
 use crate::paths::Paths;
 use crate::rules::ConfiguredRules;
 use crate::{models, rules, session};
@@ -182,7 +182,7 @@ pub(crate) fn engine(
     paths: &Paths,
     config: &Config,
     store: &Store,
-    opened: &Opened,
+    opened: &OpenedModel,
     backends: &Backends,
     servers: Servers,
 ) -> Outcome<Engine> {

@@ -27,7 +27,7 @@ pub(crate) struct Output {
 
 /// What is written back without a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Accepted {
+pub(crate) enum AcceptPolicy {
     /// What programs run or obey by themselves is asked about on a terminal, and is
     /// refused elsewhere.
     Usual,
@@ -40,7 +40,7 @@ pub(crate) enum Accepted {
 pub(crate) struct Apply {
     /// Write the changes back at the end, unless the files changed meanwhile.
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "usual", value_name = "WHICH")]
-    pub(crate) apply: Option<Accepted>,
+    pub(crate) apply: Option<AcceptPolicy>,
 }
 
 #[derive(Debug, Default, Clone, Copy, Args)]

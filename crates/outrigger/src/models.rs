@@ -1,7 +1,7 @@
 //! Opens the model that the configuration names.
 
 use outrigger_agent::ModelSpec;
-use outrigger_model::{Api, Client, Endpoint, Key, Model, RetryPolicy, Scripted, limits};
+use outrigger_model::{Api, Client, Endpoint, Key, Model, RetryPolicy, ScriptedModel, limits};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,13 @@ pub(crate) const DEMO_TURNS: &str = include_str!("../demo/turns.toml");
 
 /// A model, and what a session records of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedModel {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) spec: ModelSpec,
 }
 
 /// Opens it. Keys come from the environment, and go nowhere but into the client.
-pub(crate) fn open(choice: &ModelChoice) -> Outcome<Opened> {
+pub(crate) fn open(choice: &ModelChoice) -> Outcome<OpenedModel> {
     match choice {
         ModelChoice::Unset => Err(Failure::new(Kind::Usage, "no model is chosen")
             .hint("Name one with --model, OUTRIGGER_MODEL or model.name in the configuration, for example `--model claude-sonnet-4-5` with ANTHROPIC_API_KEY set.")
@@ -40,7 +40,7 @@ pub(crate) fn open(choice: &ModelChoice) -> Outcome<Opened> {
 }
 
 /// The model that a session was opened with.
-pub(crate) fn reopen(spec: &ModelSpec, config: &ModelFile) -> Outcome<Opened> {
+pub(crate) fn reopen(spec: &ModelSpec, config: &ModelFile) -> Outcome<OpenedModel> {
     let address = spec.address.clone();
     match (spec.provider.as_str(), address.as_deref()) {
         (SCRIPT, Some(BUNDLED)) => return open(&ModelChoice::Bundled(DEMO_TURNS)),
@@ -67,7 +67,7 @@ pub(crate) fn reopen(spec: &ModelSpec, config: &ModelFile) -> Outcome<Opened> {
 
 /// A model for an engine that only ends a session, which asks none: so that no key
 /// is needed to cancel.
-pub(crate) fn unasked() -> Outcome<Opened> {
+pub(crate) fn unasked() -> Outcome<OpenedModel> {
     scripted("[[turn]]\ntext = \"The session was cancelled.\"\n", "unasked".to_owned())
 }
 
@@ -77,8 +77,8 @@ fn read(path: &Path) -> Outcome<String> {
     })
 }
 
-fn scripted(text: &str, address: String) -> Outcome<Opened> {
-    let scripted = Scripted::parse(text).map_err(|error| {
+fn scripted(text: &str, address: String) -> Outcome<OpenedModel> {
+    let scripted = ScriptedModel::parse(text).map_err(|error| {
         let mut failure = Failure::from_error(Kind::Usage, &error);
         failure.message = format!("{address}: {}", failure.message);
         failure
@@ -86,10 +86,10 @@ fn scripted(text: &str, address: String) -> Outcome<Opened> {
     let price = scripted.price();
     let model: Arc<dyn Model> = Arc::new(scripted);
     let spec = ModelSpec { price, ..model_spec(&*model, SCRIPT, Some(address)) };
-    Ok(Opened { model, spec })
+    Ok(OpenedModel { model, spec })
 }
 
-fn provider(choice: &ModelChoice) -> Outcome<Opened> {
+fn provider(choice: &ModelChoice) -> Outcome<OpenedModel> {
     let ModelChoice::Provider {
         provider,
         name,
@@ -132,7 +132,7 @@ fn provider(choice: &ModelChoice) -> Outcome<Opened> {
     let client = Client::new(http, endpoint, policy).map_err(|error| unusable(&error))?;
     let model: Arc<dyn Model> = Arc::new(client);
     let spec = model_spec(&*model, provider.as_str(), base_url.clone());
-    Ok(Opened { model, spec })
+    Ok(OpenedModel { model, spec })
 }
 
 /// The key, from the environment variable that the configuration or the provider names.

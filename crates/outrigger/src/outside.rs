@@ -10,7 +10,9 @@ use outrigger_agent::{Concurrency, ToolSpec};
 use outrigger_engine::OutsideServer;
 use outrigger_mcp::{Header, Http, Stdio};
 use outrigger_sandbox::{Sandbox, SandboxId};
-use outrigger_tools::outside::{Answered, Calling, Declared, Fault, Listed, Offer, Outside};
+use outrigger_tools::outside::{
+    DeclaredEffect, Fault, Offer, Outside, OutsideCall, ToolAnswer, ToolListing,
+};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -36,7 +38,7 @@ pub(crate) fn servers(config: &Config) -> Outcome<Servers> {
                 let http = Http::new(url, headers);
                 Arc::new(http.map_err(|error| named(server, &error))?)
             }
-            (Way::Url(_), Err(detail)) => Arc::new(Unasked { detail }),
+            (Way::Url(_), Err(detail)) => Arc::new(MisconfiguredServer { detail }),
         };
         let (timeout_ms, result_bytes_max) = (server.timeout_ms, server.result_bytes_max);
         servers.insert(server.name.clone(), OutsideServer { port, timeout_ms, result_bytes_max });
@@ -69,17 +71,17 @@ fn named(server: &Server, error: &outrigger_mcp::Error) -> Failure {
 
 /// A server that can't be asked as it is configured.
 #[derive(Debug)]
-struct Unasked {
+struct MisconfiguredServer {
     detail: String,
 }
 
 #[async_trait::async_trait]
-impl Outside for Unasked {
-    async fn list(&self, _: Option<&Arc<dyn Sandbox>>) -> Result<Listed, Fault> {
+impl Outside for MisconfiguredServer {
+    async fn list(&self, _: Option<&Arc<dyn Sandbox>>) -> Result<ToolListing, Fault> {
         Err(Fault::NotAsked { detail: self.detail.clone() })
     }
 
-    async fn call(&self, _: &Calling<'_>) -> Result<Answered, Fault> {
+    async fn call(&self, _: &OutsideCall<'_>) -> Result<ToolAnswer, Fault> {
         Err(Fault::NotAsked { detail: self.detail.clone() })
     }
 }
@@ -146,7 +148,7 @@ async fn listed(
     port: &dyn Outside,
     config: &Config,
     backends: &Backends,
-) -> Result<Listed, Fault> {
+) -> Result<ToolListing, Fault> {
     let Some(name) = server.sandbox() else { return port.list(None).await };
     let detail = |detail: String| Fault::NotAsked { detail };
     let sandbox = config.sandboxes.iter().find(|sandbox| sandbox.name == name);
@@ -217,11 +219,11 @@ fn offer(server: &Server, tool: &str, pin: &Pin) -> Result<ToolSpec, String> {
         return Err(format!("it is new there; outrigger tools show {name} {tool}, then trust it"));
     };
     let declared = if server.read_only.contains(tool) {
-        Declared::ReadOnly
+        DeclaredEffect::ReadOnly
     } else if server.idempotent.contains(tool) {
-        Declared::Idempotent
+        DeclaredEffect::Idempotent
     } else {
-        Declared::Acts
+        DeclaredEffect::Acts
     };
     let concurrency = if server.concurrent { Concurrency::Shared } else { Concurrency::Exclusive };
     let described = trusted.described(tool);

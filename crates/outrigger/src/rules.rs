@@ -34,11 +34,11 @@ pub(crate) fn load(policy: &Policy) -> Outcome<RuleSet> {
 pub(crate) struct ConfiguredRules {
     /// Where configuration files are looked for, the weaker first.
     places: Vec<PathBuf>,
-    loaded: Mutex<Loaded>,
+    loaded: Mutex<LoadedRules>,
 }
 
 #[derive(Debug)]
-struct Loaded {
+struct LoadedRules {
     rules: RuleSet,
     /// The files that they were read from, as they were right before.
     files: Vec<(PathBuf, Option<Stamp>)>,
@@ -77,12 +77,12 @@ impl ConfiguredRules {
     /// Reads them. Wrong ones are an error before anything is done.
     pub(crate) fn read(paths: &Paths) -> Outcome<Self> {
         let places = paths.config_places().to_vec();
-        let loaded = Loaded::read(&places)?;
+        let loaded = LoadedRules::read(&places)?;
         Ok(Self { places, loaded: Mutex::new(loaded) })
     }
 }
 
-impl Loaded {
+impl LoadedRules {
     fn read(places: &[PathBuf]) -> Outcome<Self> {
         // Looked at before they are read: whoever writes meanwhile is noticed the next time.
         let configs = stamped(places.iter().cloned());
@@ -107,7 +107,7 @@ impl RuleSource for ConfiguredRules {
     fn current(&self) -> Result<RuleSet, RuleSourceError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if !loaded.is_current() {
-            *loaded = Loaded::read(&self.places).map_err(|failure| {
+            *loaded = LoadedRules::read(&self.places).map_err(|failure| {
                 let hint = failure.hints.first().map(|hint| format!(" {hint}")).unwrap_or_default();
                 RuleSourceError { reason: failure.message + &hint }
             })?;

@@ -246,11 +246,11 @@ pub(crate) fn failure(failure: &Failure, json: bool) {
 /// where a value could not hold it: nested too deep, or with half a character.
 fn of_record(record: &Record) -> String {
     #[derive(serde::Serialize)]
-    struct Shown<'a> {
+    struct EventLine<'a> {
         r#type: &'static str,
         record: &'a Record,
     }
-    let shown = serde_json::to_string(&Shown { r#type: "event", record });
+    let shown = serde_json::to_string(&EventLine { r#type: "event", record });
     // Within a string of JSON a line break is escaped.
     shown.expect("an event is plain data").replace(['\n', '\r'], " ")
 }

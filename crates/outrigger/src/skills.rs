@@ -6,7 +6,7 @@
 //! into a prompt, nor what a session wrote after untrusted content; both can be read, and
 //! label the session then. What is put there labels it from its start.
 
-use outrigger_agent::{Digest, Hidden, visible};
+use outrigger_agent::{Digest, HiddenCharPolicy, visible};
 use outrigger_engine::path_of;
 use outrigger_policy::{MemoryKind, MemoryScope, Scope, UNTRUSTED};
 use outrigger_skills::{Skill, SkillFile, SkillFiles, SkillProblem};
@@ -20,7 +20,7 @@ use crate::limits;
 
 /// A folder that is, or should be, a skill.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct SkillFolder {
     /// Its folder, as sessions see it.
     pub(crate) path: String,
     pub(crate) place: EntryAddress,
@@ -56,7 +56,7 @@ impl Standing {
     }
 }
 
-impl Found {
+impl SkillFolder {
     /// Whether sessions of a person are told of it.
     pub(crate) fn standing(&self, scope: &Scope, config: &Skills) -> Standing {
         if self.skill.is_err() {
@@ -90,7 +90,7 @@ impl Found {
 }
 
 /// Every folder at the top of the memory scopes of skills that somebody sees.
-pub(crate) async fn find(entries: &dyn Entries, scope: &Scope) -> Result<Vec<Found>, Error> {
+pub(crate) async fn find(entries: &dyn Entries, scope: &Scope) -> Result<Vec<SkillFolder>, Error> {
     let mut found = Vec::new();
     for memory_scope in scope.memory_scopes(MemoryKind::Skills) {
         let root = EntryAddress { memory_scope: memory_scope.clone(), path: EntryPath::ROOT };
@@ -109,7 +109,7 @@ pub(crate) async fn read(
     scope: &Scope,
     memory_scope: &MemoryScope,
     folder: EntryPath,
-) -> Result<Found, Error> {
+) -> Result<SkillFolder, Error> {
     let place = EntryAddress { memory_scope: memory_scope.clone(), path: folder };
     let (mut files, mut versions) = (SkillFiles::new(), BTreeMap::new());
     for (path, node) in list_all(entries, scope, &place, true).await? {
@@ -130,7 +130,7 @@ pub(crate) async fn read(
     }
     let skill = outrigger_skills::skill_of(&files, place.path.name());
     let digest = outrigger_skills::digest(&files);
-    Ok(Found { path: path_of(&place), place, files, versions, skill, digest })
+    Ok(SkillFolder { path: path_of(&place), place, files, versions, skill, digest })
 }
 
 /// What a session is told of the skills that there are, and what that labels it; nothing if
@@ -153,7 +153,7 @@ pub(crate) async fn prompt(
         }
         labels.extend(it.labels(config));
         // Its words become ours: nothing in them that a person who reads them does not see.
-        let clean = |text: &str| visible(text, Hidden::Removed);
+        let clean = |text: &str| visible(text, HiddenCharPolicy::Removed);
         let (name, description) = (clean(&skill.name), clean(&skill.description));
         let skill = Skill { name, description, ..skill.clone() };
         offered.push((clean(&format!("{}/SKILL.md", it.path)), skill));

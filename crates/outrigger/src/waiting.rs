@@ -2,7 +2,7 @@
 //!
 //! Owns the name by which people write an effect that waits, and what is told of it.
 
-use outrigger_agent::{Asked, Digest, Effect, Seq, SessionId, State, ToolSpec, Work};
+use outrigger_agent::{ApprovalRequest, Digest, Effect, Seq, SessionId, State, ToolSpec, Work};
 use outrigger_store::{Journal, SessionRow};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::show::{self, inert, word};
 
 /// An effect that waits, or waited, for an answer.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingApproval {
     pub(crate) session: SessionId,
     pub(crate) effect: Seq,
     pub(crate) state: Arc<State>,
@@ -27,10 +27,10 @@ pub(crate) struct Waiting {
 /// about the same effect is none to it.
 const BUDGET: &str = ".budget";
 
-impl Waiting {
+impl PendingApproval {
     /// All of a session.
     pub(crate) fn of_session(row: &SessionRow, state: &Arc<State>) -> Vec<Self> {
-        let one = |effect, asked: &Asked| Self {
+        let one = |effect, asked: &ApprovalRequest| Self {
             session: row.session.clone(),
             effect,
             state: Arc::clone(state),
@@ -96,7 +96,7 @@ impl Waiting {
     }
 
     /// What is asked about it, if anything still is.
-    pub(crate) fn asked(&self) -> Option<(&Effect, &Asked)> {
+    pub(crate) fn asked(&self) -> Option<(&Effect, &ApprovalRequest)> {
         self.state
             .asked()
             .find(|(id, _, asked)| *id == self.effect && asked.budget.is_some() == self.of_budget)
@@ -228,7 +228,7 @@ impl Waiting {
 }
 
 /// What waits, for programs.
-pub(crate) fn list(waiting: &[Waiting]) -> Value {
-    let waiting: Vec<_> = waiting.iter().map(Waiting::object).collect();
+pub(crate) fn list(waiting: &[PendingApproval]) -> Value {
+    let waiting: Vec<_> = waiting.iter().map(PendingApproval::object).collect();
     json!({ "type": "inbox", "waiting": waiting })
 }

@@ -72,7 +72,7 @@ impl Verdict {
 
 /// What a test came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tried {
+pub struct CaseOutcome {
     /// What the rules say; permit where the approvals suffice.
     pub ruling: Ruling,
     /// The verdict before any approval.
@@ -84,7 +84,7 @@ pub struct Tried {
 impl Case {
     /// Tries it.
     #[must_use]
-    pub fn run(&self, rules: &RuleSet) -> Tried {
+    pub fn run(&self, rules: &RuleSet) -> CaseOutcome {
         let facts = self.when.facts();
         let approved = self.approved_by.iter().map(|by| {
             let (by, rule_set) = (by.clone(), rules.hash());
@@ -100,6 +100,6 @@ impl Case {
             Err(refused) => refused.verdict.ruling(),
         };
         let named = self.rules.as_ref().is_none_or(|expected| expected == verdict.rules());
-        Tried { ruling, passed: named && ruling == self.expect, verdict }
+        CaseOutcome { ruling, passed: named && ruling == self.expect, verdict }
     }
 }

@@ -12,12 +12,12 @@ use crate::rule::{self, Rule, RulePart, Says, Source, Whose};
 use crate::vocabulary::VOCABULARY;
 
 /// Rules that can be in force.
-pub(crate) struct Checked {
+pub(crate) struct ValidatedRules {
     pub(crate) rules: BTreeMap<String, Rule>,
     pub(crate) warnings: Vec<Problem>,
 }
 
-pub(crate) fn check(sources: &[Source], directory: &Directory) -> Result<Checked, Problems> {
+pub(crate) fn check(sources: &[Source], directory: &Directory) -> Result<ValidatedRules, Problems> {
     let mut problems = Vec::new();
     problems.extend(directory.fault().map(|said| Problem::error("the directory", 0, said)));
     let mut rules: BTreeMap<String, Rule> = BTreeMap::new();
@@ -55,7 +55,7 @@ pub(crate) fn check(sources: &[Source], directory: &Directory) -> Result<Checked
         }
         return Err(Problems(problems));
     }
-    Ok(Checked { rules, warnings: problems })
+    Ok(ValidatedRules { rules, warnings: problems })
 }
 
 /// Whether rules fit the schema.

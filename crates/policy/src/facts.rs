@@ -132,7 +132,7 @@ pub struct OutsideFacts {
 
 /// A request to a host, or one that carries a secret there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Outgoing<'a> {
+pub struct OutgoingRequest<'a> {
     /// To which host a secret goes; what is sent itself names it as its resource.
     pub host: Option<&'a str>,
     /// Of TCP.
@@ -170,7 +170,7 @@ pub struct Facts<'a> {
     /// The tool by which it is done.
     pub tool: Option<&'a str>,
     /// Of a request to a host.
-    pub outgoing: Outgoing<'a>,
+    pub outgoing: OutgoingRequest<'a>,
     /// What reached the conversation.
     pub labels: &'a BTreeSet<String>,
     /// What set the turn off.
@@ -198,7 +198,7 @@ impl<'a> Facts<'a> {
             resource,
             sandbox: None,
             tool: None,
-            outgoing: Outgoing::default(),
+            outgoing: OutgoingRequest::default(),
             labels: &NO_LABELS,
             trigger: Trigger::default(),
             at_ms: 0,

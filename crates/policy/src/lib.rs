@@ -30,10 +30,12 @@ mod verdict;
 mod vocabulary;
 
 pub use approval::{Approved, Approvers};
-pub use case::{Case, Cases, Ruling, Tried};
+pub use case::{Case, CaseOutcome, Cases, Ruling};
 pub use directory::{Directory, Principal};
 pub use explanation::{Explanation, Subject};
-pub use facts::{Action, Facts, Left, Outgoing, OutsideFacts, ShellFacts, Trigger, UNTRUSTED};
+pub use facts::{
+    Action, Facts, Left, OutgoingRequest, OutsideFacts, ShellFacts, Trigger, UNTRUSTED,
+};
 pub use granted::{Granted, Refused};
 pub use problem::{Problem, Problems, Severity};
 pub use resource::is_within;

@@ -9,7 +9,7 @@ use crate::vocabulary::{Kind, VOCABULARY};
 use crate::{Action, Facts, limits};
 
 /// Everything of a situation that is the same whoever is asked of.
-pub(crate) struct Asking {
+pub(crate) struct AccessQuery {
     pub(crate) action: Action,
     pub(crate) person: Principal,
     /// The one that acts, and those above it.
@@ -24,7 +24,7 @@ pub(crate) struct Asking {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) String);
 
-impl Asking {
+impl AccessQuery {
     /// `also` is somebody else who will be asked of.
     pub(crate) fn new(
         facts: &Facts<'_>,

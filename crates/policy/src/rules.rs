@@ -9,9 +9,9 @@ use crate::approval::{Approved, Approvers};
 use crate::check;
 use crate::directory::{Directory, Membership, Principal};
 use crate::problem::{Problem, Problems};
-use crate::request::{Asking, Malformed};
+use crate::request::{AccessQuery, Malformed};
 use crate::rule::{Rule, RulePart, Says, Source, Whose};
-use crate::slices::{Said, Slices};
+use crate::slices::{MatchedRules, Slices};
 use crate::vocabulary::SCHEMA;
 use crate::{
     Action, Explanation, Facts, Granted, Refused, RuleSetHash, Situation, Subject, Verdict,
@@ -37,7 +37,7 @@ struct Inner {
     /// Whether any text speaks of what a command's text says, and of the time.
     looks: Looks,
     /// What was weighed last: most effects are judged and started in the same moment.
-    last: Mutex<Option<(Situation, Weighed)>>,
+    last: Mutex<Option<(Situation, Evaluation)>>,
 }
 
 /// What rules may look at that takes work to find out, or changes by itself.
@@ -62,7 +62,7 @@ impl Looks {
 
 /// What all rules together say of a situation.
 #[derive(Debug, Clone)]
-struct Weighed {
+struct Evaluation {
     verdict: Verdict,
     /// The rules that ask, if it is they who decide.
     asking: BTreeSet<String>,
@@ -78,7 +78,7 @@ impl RuleSet {
     /// [`Problems`] if a text can't be parsed, does not fit [`SCHEMA`], or two rules
     /// have one name.
     pub fn new(sources: &[Source], directory: Directory) -> Result<Self, Problems> {
-        let check::Checked { rules, warnings } = check::check(sources, &directory)?;
+        let check::ValidatedRules { rules, warnings } = check::check(sources, &directory)?;
         let has_ceiling = sources.iter().any(|source| source.part == RulePart::Ceiling);
         let hash = hash(&rules, has_ceiling, &directory);
         let looks = Looks::of(sources);
@@ -166,7 +166,7 @@ impl RuleSet {
     /// Judges a situation and says what each rule had to do with it.
     #[must_use]
     pub fn explain(&self, facts: &Facts<'_>) -> Explanation {
-        let Weighed { verdict, asking: _, subjects, malformed } = self.inner.weigh(facts);
+        let Evaluation { verdict, asking: _, subjects, malformed } = self.inner.weigh(facts);
         Explanation { verdict, subjects, malformed }
     }
 
@@ -182,7 +182,7 @@ impl RuleSet {
         approved: &[Approved],
         effect: T,
     ) -> Result<Granted<T>, Refused> {
-        let Weighed { verdict, asking, .. } = self.inner.weigh(facts);
+        let Evaluation { verdict, asking, .. } = self.inner.weigh(facts);
         let permitted = match &verdict {
             Verdict::Permit { .. } => true,
             Verdict::Forbid { .. } => false,
@@ -198,14 +198,14 @@ impl RuleSet {
     /// Whether an approval would count now for at least one of the rules that ask.
     #[must_use]
     pub fn may_approve(&self, facts: &Facts<'_>, approval: &Approved) -> bool {
-        let Weighed { asking, .. } = self.inner.weigh(facts);
+        let Evaluation { asking, .. } = self.inner.weigh(facts);
         asking.iter().any(|rule| self.inner.takes(rule, facts, approval))
     }
 }
 
 impl Inner {
     /// The rules never change, so that the same situation weighs the same.
-    fn weigh(&self, facts: &Facts<'_>) -> Weighed {
+    fn weigh(&self, facts: &Facts<'_>) -> Evaluation {
         let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((situation, weighed)) = &*last()
             && situation.facts() == *facts
@@ -217,10 +217,10 @@ impl Inner {
         weighed
     }
 
-    fn weigh_anew(&self, facts: &Facts<'_>) -> Weighed {
+    fn weigh_anew(&self, facts: &Facts<'_>) -> Evaluation {
         match self.ask_all(facts) {
             Ok((said, subjects)) => self.combine(said, subjects),
-            Err(Malformed(why)) => Weighed {
+            Err(Malformed(why)) => Evaluation {
                 verdict: Verdict::forbid(Vec::new()),
                 asking: BTreeSet::new(),
                 subjects: Vec::new(),
@@ -229,22 +229,22 @@ impl Inner {
         }
     }
 
-    fn ask_all(&self, facts: &Facts<'_>) -> Result<(Said, Vec<Subject>), Malformed> {
-        let asking = Asking::new(facts, &self.membership, None)?;
+    fn ask_all(&self, facts: &Facts<'_>) -> Result<(MatchedRules, Vec<Subject>), Malformed> {
+        let asking = AccessQuery::new(facts, &self.membership, None)?;
         let common = self.ask(&asking, Whose::Everybody, &asking.person)?;
         let agents = asking.agents.iter().map(|agent| (Whose::Agent, agent));
         let who = agents
             .chain([(Whose::Person, &asking.person), (Whose::Organisation, &asking.organisation)]);
         let mut subjects = Vec::new();
-        let mut all = Said::default();
+        let mut all = MatchedRules::default();
         for (whose, who) in who {
             let mut said = self.ask(&asking, whose, who)?;
             if whose == Whose::Organisation && self.has_ceiling {
                 said.permits.retain(|id| {
                     self.rules.get(id).is_some_and(|rule| rule.part == RulePart::Ceiling)
                 });
-                let Said { permits: _, forbids, failed } = common.clone();
-                said.join(Said { permits: BTreeSet::new(), forbids, failed });
+                let MatchedRules { permits: _, forbids, failed } = common.clone();
+                said.join(MatchedRules { permits: BTreeSet::new(), forbids, failed });
             } else {
                 said.join(common.clone());
             }
@@ -258,21 +258,26 @@ impl Inner {
         Ok((all, subjects))
     }
 
-    fn ask(&self, asking: &Asking, whose: Whose, who: &Principal) -> Result<Said, Malformed> {
+    fn ask(
+        &self,
+        asking: &AccessQuery,
+        whose: Whose,
+        who: &Principal,
+    ) -> Result<MatchedRules, Malformed> {
         let Principal::Organisation(organisation) = &asking.organisation else {
-            return Ok(Said::default());
+            return Ok(MatchedRules::default());
         };
         let scope = (asking.action, whose, organisation.as_str());
         self.slices.ask(scope, || asking.request(who), asking.entities())
     }
 
-    fn combine(&self, said: Said, subjects: Vec<Subject>) -> Weighed {
-        let Said { permits, forbids, failed } = said;
+    fn combine(&self, said: MatchedRules, subjects: Vec<Subject>) -> Evaluation {
+        let MatchedRules { permits, forbids, failed } = said;
         let asks = |id: &String| matches!(self.says(id), Some(Says::Ask { .. }));
         let hard: BTreeSet<String> =
             forbids.iter().filter(|id| !asks(id)).chain(&failed).cloned().collect();
         let all_permitted = subjects.iter().all(|subject| !subject.permitting.is_empty());
-        let decided = |verdict, asking| Weighed { verdict, asking, subjects, malformed: None };
+        let decided = |verdict, asking| Evaluation { verdict, asking, subjects, malformed: None };
         if !hard.is_empty() || !all_permitted {
             let reason = |id: &String| self.rules.get(id).map(|rule| rule.reason.clone());
             let reasons = hard.iter().filter_map(reason).filter(|reason| !reason.is_empty());
@@ -318,7 +323,7 @@ impl Inner {
 
     fn lets_approve(&self, facts: &Facts<'_>, by: &Principal) -> Result<bool, Malformed> {
         let facts = Facts { action: Action::Approve, resource: facts.action.as_str(), ..*facts };
-        let asking = Asking::new(&facts, &self.membership, Some(by))?;
+        let asking = AccessQuery::new(&facts, &self.membership, Some(by))?;
         let mut said = self.ask(&asking, Whose::Everybody, by)?;
         said.join(self.ask(&asking, Whose::Person, by)?);
         said.join(self.ask(&asking, Whose::Organisation, &asking.organisation)?);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-use crate::{Action, Facts, Left, Outgoing, OutsideFacts, ShellFacts, Trigger};
+use crate::{Action, Facts, Left, OutgoingRequest, OutsideFacts, ShellFacts, Trigger};
 
 /// Facts that own what they speak of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,16 +32,16 @@ pub struct Situation {
     /// See [`Facts::tool`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// See [`Outgoing::host`].
+    /// See [`OutgoingRequest::host`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// See [`Outgoing::port`].
+    /// See [`OutgoingRequest::port`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// See [`Outgoing::method`].
+    /// See [`OutgoingRequest::method`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// See [`Outgoing::path`].
+    /// See [`OutgoingRequest::path`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// See [`Facts::labels`].
@@ -110,7 +110,7 @@ impl Situation {
             resource: &self.resource,
             sandbox: self.sandbox.as_deref(),
             tool: self.tool.as_deref(),
-            outgoing: Outgoing {
+            outgoing: OutgoingRequest {
                 host: self.host.as_deref(),
                 port: self.port,
                 method: self.method.as_deref(),

@@ -23,7 +23,7 @@ struct Slice {
 
 /// What the rules of a slice said.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct MatchedRules {
     pub(crate) permits: BTreeSet<String>,
     /// Those that ask among them.
     pub(crate) forbids: BTreeSet<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Said {
     pub(crate) failed: BTreeSet<String>,
 }
 
-impl Said {
+impl MatchedRules {
     pub(crate) fn join(&mut self, other: Self) {
         self.permits.extend(other.permits);
         self.forbids.extend(other.forbids);
@@ -66,14 +66,14 @@ impl Slices {
         (action, whose, organisation): (Action, Whose, &str),
         request: impl FnOnce() -> Result<Request, E>,
         entities: &Entities,
-    ) -> Result<Said, E> {
+    ) -> Result<MatchedRules, E> {
         let of = |organisation| self.by_scope.get(&(action, whose, organisation));
         let slices = [of(None), of(Some(organisation.to_owned()))];
         if slices.iter().all(Option::is_none) {
-            return Ok(Said::default());
+            return Ok(MatchedRules::default());
         }
         let request = request()?;
-        let mut said = Said::default();
+        let mut said = MatchedRules::default();
         slices.into_iter().flatten().for_each(|slice| said.join(slice.ask(&request, entities)));
         Ok(said)
     }
@@ -88,12 +88,12 @@ impl Slice {
         set.add(policy.clone()).expect("names are unique, and each is added once");
     }
 
-    fn ask(&self, request: &Request, entities: &Entities) -> Said {
+    fn ask(&self, request: &Request, entities: &Entities) -> MatchedRules {
         // Apart, because a rule that forbids hides those that permit, and an approval
         // needs both.
         let (permits, _) = satisfied(&self.permits, request, entities);
         let (forbids, failed) = satisfied(&self.forbids, request, entities);
-        Said { permits, forbids, failed }
+        MatchedRules { permits, forbids, failed }
     }
 }
 

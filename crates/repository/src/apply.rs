@@ -25,7 +25,7 @@ pub enum Accept {
 
 /// What is at a path.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum PathState {
     Nothing,
     File(File),
     /// A directory, or what is no file at all.
@@ -54,7 +54,7 @@ pub fn apply(dir: &Path, changes: &[Change], accept: Accept) -> Result<(), Error
     let mut changed = Vec::new();
     for change in changes {
         let found = if is_beneath_removed(dir, &change.path, &paths)? {
-            Found::Nothing
+            PathState::Nothing
         } else {
             find(dir, change)?
         };
@@ -72,7 +72,7 @@ pub fn apply(dir: &Path, changes: &[Change], accept: Accept) -> Result<(), Error
     Ok(())
 }
 
-impl Found {
+impl PathState {
     fn is(&self, file: Option<&File>) -> bool {
         match (self, file) {
             (Self::Nothing, None) => true,
@@ -116,11 +116,11 @@ fn empties(dir: &Dir, path: &str, removed: &BTreeSet<&str>) -> bool {
 }
 
 /// What is at the path of a change, read as far as it can be one of its sides.
-fn find(dir: &Dir, change: &Change) -> Result<Found, Error> {
+fn find(dir: &Dir, change: &Change) -> Result<PathState, Error> {
     let failed = |source| Error::Write { path: change.path.clone(), source };
     let at = Path::new(&change.path);
     let Some(stat) = dir.stat(at).map_err(|error| failed(io_error(error)))? else {
-        return Ok(Found::Nothing);
+        return Ok(PathState::Nothing);
     };
     let (kind, contents) = match stat.kind {
         FileType::Symlink => {
@@ -133,9 +133,9 @@ fn find(dir: &Dir, change: &Change) -> Result<Found, Error> {
             file.read_to_end(&mut contents).map_err(failed)?;
             (EntryKind::File, contents)
         }
-        _ => return Ok(Found::Other),
+        _ => return Ok(PathState::Other),
     };
-    Ok(Found::File(File { kind, executable: stat.is_executable(), contents }))
+    Ok(PathState::File(File { kind, executable: stat.is_executable(), contents }))
 }
 
 fn write(dir: &Dir, change: &Change) -> io::Result<()> {

@@ -8,7 +8,7 @@ use outrigger_beneath::{self as beneath, Dir, words};
 use rustix::fs::FileType;
 
 use crate::error::reason;
-use crate::git::index::{self, Tracked};
+use crate::git::index::{self, IndexEntryKind};
 use crate::git::{Git, bounded};
 use crate::rules::{self, Rules};
 use crate::{Error, TooLarge, limits, names};
@@ -93,7 +93,7 @@ impl Listing<'_> {
             // Through a link nothing is tracked: there, git has it as deleted.
             let Ok(Some(stat)) = dir.stat(path) else { return Ok(()) };
             match (kind, stat.kind) {
-                (Tracked::Submodule, FileType::Directory) => {
+                (IndexEntryKind::Submodule, FileType::Directory) => {
                     self.left_out.insert(path.to_owned(), NESTED.to_owned());
                     self.submodules.insert(path.to_owned());
                     Ok(())

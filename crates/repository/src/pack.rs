@@ -22,7 +22,7 @@ pub struct Limits {
 
 /// An archive of a directory.
 #[derive(Debug)]
-pub struct Packed {
+pub struct DirectoryArchive {
     /// The archive, at its beginning. The file has no name.
     pub archive: File,
     /// Files and links in it.
@@ -42,13 +42,18 @@ pub struct Packed {
 ///
 /// # Errors
 /// If the directory can't be read, is too large, or its repository is damaged.
-pub fn pack(dir: &Path, scratch: &Path, user: &Rules, limits: Limits) -> Result<Packed, Error> {
+pub fn pack(
+    dir: &Path,
+    scratch: &Path,
+    user: &Rules,
+    limits: Limits,
+) -> Result<DirectoryArchive, Error> {
     let opened = Dir::open(dir).map_err(Error::directory(dir))?;
     drop(opened.names().map_err(Error::directory(dir))?);
     let Listing { paths, left_out, .. } = listing::list(dir, &opened, user, limits.files_max)?;
     measure(&opened, &paths, limits)?;
     let left_out = left_out.iter().map(|(path, why)| format!("{}: {why}", path.display()));
-    let mut packing = Packing {
+    let mut packing = ArchiveBuilder {
         path: dir,
         dir: &opened,
         builder: tar::Builder::new(nameless(scratch).map_err(Error::Archive)?),
@@ -58,12 +63,12 @@ pub fn pack(dir: &Path, scratch: &Path, user: &Rules, limits: Limits) -> Result<
     for path in &paths {
         packing.add(path)?;
     }
-    let Packing { builder, size: Size { files, bytes, .. }, left_out, .. } = packing;
+    let ArchiveBuilder { builder, size: Size { files, bytes, .. }, left_out, .. } = packing;
     let finished = builder.into_inner().and_then(|mut archive| {
         archive.rewind()?;
         Ok(archive)
     });
-    Ok(Packed { archive: finished.map_err(Error::Archive)?, files, bytes, left_out })
+    Ok(DirectoryArchive { archive: finished.map_err(Error::Archive)?, files, bytes, left_out })
 }
 
 /// A file that is gone with its last handle, also when we are killed.
@@ -106,7 +111,7 @@ impl Size {
     }
 }
 
-struct Packing<'a> {
+struct ArchiveBuilder<'a> {
     path: &'a Path,
     dir: &'a Dir,
     builder: tar::Builder<File>,
@@ -114,7 +119,7 @@ struct Packing<'a> {
     left_out: Vec<String>,
 }
 
-impl Packing<'_> {
+impl ArchiveBuilder<'_> {
     fn add(&mut self, path: &Path) -> Result<(), Error> {
         let Some(name) = path.to_str() else {
             self.left_out.push(format!("{}: the name is no UTF-8", path.display()));

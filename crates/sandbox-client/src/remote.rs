@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outrigger_sandbox::wire::{GuestReply, GuestRequest, Stream};
 use outrigger_sandbox::{
-    CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, Output,
-    OutputSink, Sandbox, SandboxId, limits,
+    CreateOutcome, Error, ExecId, ExecOutcome, Execute, FileOp, FileReply, Generation, Input,
+    Output, OutputSink, Sandbox, SandboxId, limits,
 };
 
 use crate::limits::GUEST_SLACK_MS;
@@ -44,7 +44,7 @@ impl Sandbox for RemoteSandbox {
         self.link.is_open()
     }
 
-    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
+    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<ExecOutcome, Error> {
         let most = request.deadline_ms.saturating_add(limits::KILL_MS_MAX + limits::DRAIN_MS_MAX);
         in_time(most, self.converse(request, sink)).await
     }
@@ -126,7 +126,11 @@ impl RemoteSandbox {
         in_time(limits::WALK_MS_MAX, asked).await
     }
 
-    async fn converse(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
+    async fn converse(
+        &self,
+        request: Execute,
+        sink: &dyn OutputSink,
+    ) -> Result<ExecOutcome, Error> {
         let mut pending = self.link.ask(GuestRequest::Execute(request)).await?;
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         loop {
@@ -140,7 +144,7 @@ impl RemoteSandbox {
                     stderr.extend_from_slice(&bytes);
                 }
                 GuestReply::Executed(result) => {
-                    return result.map(|executed| Executed { stdout, stderr, ..executed });
+                    return result.map(|executed| ExecOutcome { stdout, stderr, ..executed });
                 }
                 _ => return Err(astray()),
             }

@@ -52,12 +52,12 @@ fn is_inside(path: &[u8]) -> bool {
 }
 
 /// Reads an entry and counts what was read.
-struct Counting<'a, R> {
+struct HashingReader<'a, R> {
     entry: R,
     sum: &'a mut Sha256,
 }
 
-impl<R: Read> Read for Counting<'_, R> {
+impl<R: Read> Read for HashingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.entry.read(buffer)?;
         self.sum.update(&buffer[..length]);
@@ -87,7 +87,7 @@ pub(crate) fn count<W: Write>(
             return Err(io::Error::other("an entry is not within the disk"));
         }
         let mut sum = sum(&header, owners.of(&header, KEPT)?, &path, &target)?;
-        let contents = Counting { entry: &mut entry, sum: &mut sum };
+        let contents = HashingReader { entry: &mut entry, sum: &mut sum };
         match &mut out {
             None => drop(each_piece(contents, |_| {})?),
             Some(out) => {

@@ -11,16 +11,16 @@ use crate::clock::now_ms;
 use crate::context::DockerContext;
 use crate::due::Due;
 use crate::held;
-use crate::live::{self, Doing, Reach, Seen};
-use crate::sandbox::{Docked, Gate};
+use crate::live::{self, ContainerState, Reach, SandboxContainer};
+use crate::sandbox::{DockerSandbox, Gate};
 
 /// A container as it is once it goes on.
-fn running(seen: &Seen) -> Seen {
-    Seen { doing: Doing::Running, ..seen.clone() }
+fn running(seen: &SandboxContainer) -> SandboxContainer {
+    SandboxContainer { doing: ContainerState::Running, ..seen.clone() }
 }
 
 /// What is due for a sandbox that is seen now.
-fn due(seen: &Seen) -> Due {
+fn due(seen: &SandboxContainer) -> Due {
     let (old_at_ms, idle_ms_max) = (seen.old_at_ms, seen.idle_ms_max);
     Due { old_at_ms, idle_ms_max, since_ms: now_ms() }
 }
@@ -30,10 +30,10 @@ impl DockerContext {
     pub(crate) async fn attach(
         &self,
         id: &SandboxId,
-        seen: &Seen,
+        seen: &SandboxContainer,
         began: CreateOutcome,
         reach: &Reach,
-    ) -> Result<Arc<Docked>, Error> {
+    ) -> Result<Arc<DockerSandbox>, Error> {
         let (link, gate) = match self.used.link(id, &seen.generation) {
             Some(known) => known,
             None => {
@@ -47,16 +47,16 @@ impl DockerContext {
         if self.dues.insert(id, due(seen)) {
             self.dues.wake_keeper();
         }
-        Ok(Arc::new(Docked { remote: RemoteSandbox::new(id.clone(), began, link), gate }))
+        Ok(Arc::new(DockerSandbox { remote: RemoteSandbox::new(id.clone(), began, link), gate }))
     }
 
     /// The handle of a sandbox that rests, which goes on resting.
     pub(crate) async fn attach_resting(
         &self,
         id: &SandboxId,
-        seen: &Seen,
+        seen: &SandboxContainer,
         reach: &Reach,
-    ) -> Result<Arc<Docked>, Error> {
+    ) -> Result<Arc<DockerSandbox>, Error> {
         if self.used.link(id, &seen.generation).is_some() {
             let docked = self.attach(id, seen, CreateOutcome::Attached, reach).await?;
             docked.gate.rests(true);
@@ -80,9 +80,9 @@ impl DockerContext {
     pub(crate) async fn thaw(
         &self,
         id: &SandboxId,
-        seen: &Seen,
+        seen: &SandboxContainer,
         reach: &Reach,
-    ) -> Result<Arc<Docked>, Error> {
+    ) -> Result<Arc<DockerSandbox>, Error> {
         if !held::unpause(&self.engine, id, &seen.container).await? {
             return Err(live::lost("its container is gone"));
         }
@@ -93,7 +93,11 @@ impl DockerContext {
     }
 
     /// Lets a sandbox rest in which no command runs, else it is [`Error::Busy`].
-    pub(crate) async fn rest(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
+    pub(crate) async fn rest(
+        &self,
+        id: &SandboxId,
+        seen: &SandboxContainer,
+    ) -> Result<Arc<DockerSandbox>, Error> {
         let reach = Reach::default();
         let docked = self.attach(id, seen, CreateOutcome::Attached, &reach).await?;
         docked.gate.rest(&docked.remote).await?;

@@ -37,7 +37,7 @@ impl Docker {
         let runtime = config.runtime.as_deref();
         let api = engine.version();
         let runc = engine.runc().map(str::to_owned);
-        let said = probe::Said { info, api, runc };
+        let said = probe::DaemonInfo { info, api, runc };
         let capabilities = probe::capabilities(&said, runtime)?;
         let (used, dues, turns) = Default::default();
         let context = DockerContext { engine, config, capabilities, used, dues, turns };

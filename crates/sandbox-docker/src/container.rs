@@ -13,9 +13,9 @@ use outrigger_sandbox::cpu::CpuQuota;
 use outrigger_sandbox::{CreateOutcome, CreateSpec, Error, Generation, SandboxId};
 
 use crate::engine::Engine;
-use crate::maker::{Access, Mounted};
+use crate::maker::{Access, VolumeMount};
 use crate::names::{self, Part, Store};
-use crate::store::{self, Disk, Found};
+use crate::store::{self, Disk, SealedStore};
 use crate::user::KEPT;
 use crate::{guest, limits};
 
@@ -77,7 +77,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) generation: &'a Generation,
     pub(crate) began: CreateOutcome,
     /// Its disk.
-    pub(crate) disk: &'a Found<Disk>,
+    pub(crate) disk: &'a SealedStore<Disk>,
     /// The volume with the guest program.
     pub(crate) guest: guest::Volume,
 }
@@ -142,16 +142,16 @@ impl Plan<'_> {
         Ok(labels)
     }
 
-    fn mounts(&self, owner: &str) -> Vec<Mounted> {
+    fn mounts(&self, owner: &str) -> Vec<VolumeMount> {
         let disk = Store::Disk(self.id.clone());
         let labels = store::labels(owner, &disk, &self.disk.making);
-        let parts = names::DISK.iter().map(|(part, target, _)| Mounted {
+        let parts = names::DISK.iter().map(|(part, target, _)| VolumeMount {
             volume: disk.volume(owner, part, &self.disk.making),
             target: (*target).to_owned(),
             access: Access::Write,
             labels: labels.clone(),
         });
-        let guest = Mounted {
+        let guest = VolumeMount {
             volume: self.guest.volume.clone(),
             target: guest::DIR.to_owned(),
             access: Access::Read,
@@ -196,7 +196,7 @@ impl Plan<'_> {
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
             shm_size: Some(limits::SHM_BYTES),
             tmpfs: Some(self.served().chain([(SOCKET_DIR.to_owned(), tmpfs)]).collect()),
-            mounts: Some(self.mounts(&engine.owner).into_iter().map(Mounted::mount).collect()),
+            mounts: Some(self.mounts(&engine.owner).into_iter().map(VolumeMount::mount).collect()),
             init: Some(false),
             auto_remove: Some(false),
             // The guest says nothing, and what it would say is nobody's to keep.

@@ -44,9 +44,9 @@ impl<B: AsRef<[u8]>> Read for Pieces<B> {
 }
 
 /// What is written on a thread, as pieces of an archive.
-struct Sending(mpsc::Sender<io::Result<Vec<u8>>>);
+struct PieceWriter(mpsc::Sender<io::Result<Vec<u8>>>);
 
-impl Write for Sending {
+impl Write for PieceWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let sent = self.0.blocking_send(Ok(bytes.to_vec()));
         sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
@@ -67,7 +67,7 @@ fn carry<B: AsRef<[u8]>>(
     let Some(to) = to else {
         return archive::count(from, owners, None::<&mut archive::Out<io::Sink>>);
     };
-    let pieces = BufWriter::with_capacity(limits::COPY_PIECE_BYTES, Sending(to.clone()));
+    let pieces = BufWriter::with_capacity(limits::COPY_PIECE_BYTES, PieceWriter(to.clone()));
     let mut out = tar::Builder::new(pieces);
     let carried = archive::count(from, owners, Some(&mut out))
         .and_then(|sums| out.into_inner()?.flush().map(|()| sums));

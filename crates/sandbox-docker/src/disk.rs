@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::copy;
 use crate::engine::Engine;
 use crate::names::Store;
-use crate::store::{self, Disk, Found, Kept};
+use crate::store::{self, Disk, SealedStore, SnapshotLabel};
 
 /// Makes the disk of a sandbox from its origin.
 pub(crate) async fn make(
@@ -18,7 +18,7 @@ pub(crate) async fn make(
     config: &Config,
     store: &Store,
     spec: &CreateSpec,
-) -> Result<Found<Disk>, Error> {
+) -> Result<SealedStore<Disk>, Error> {
     let record = |template: &str| Disk {
         origin: spec.origin.clone(),
         template: template.to_owned(),
@@ -34,7 +34,7 @@ pub(crate) async fn make(
         }
         DiskOrigin::Snapshot(name) => {
             let from = Store::Snapshot(name.clone());
-            let kept = store::find::<Kept>(engine, &from).await?;
+            let kept = store::find::<SnapshotLabel>(engine, &from).await?;
             let kept = kept.ok_or_else(|| Error::Absent {
                 what: "snapshot".to_owned(),
                 name: name.to_string(),

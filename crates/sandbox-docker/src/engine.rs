@@ -31,7 +31,7 @@ pub(crate) type Labels = HashMap<String, String>;
 
 /// What came of asking for a container.
 #[derive(Debug)]
-pub(crate) enum Made {
+pub(crate) enum ContainerCreation {
     /// It is there, by this id of the daemon's.
     Made(String),
     /// Another one has the name.
@@ -113,13 +113,17 @@ impl Engine {
     }
 
     /// Makes a container and does not start it.
-    pub(crate) async fn make(&self, name: &str, body: ContainerCreateBody) -> Result<Made, Error> {
+    pub(crate) async fn make(
+        &self,
+        name: &str,
+        body: ContainerCreateBody,
+    ) -> Result<ContainerCreation, Error> {
         let image = body.image.clone().unwrap_or_default();
         let options = CreateContainerOptions { name: Some(name.to_owned()), ..Default::default() };
         match self.client.create_container(Some(options), body).await {
-            Ok(made) => Ok(Made::Made(made.id)),
+            Ok(made) => Ok(ContainerCreation::Made(made.id)),
             Err(failure) => match explain::status(&failure) {
-                Some(CONFLICT) => Ok(Made::Taken),
+                Some(CONFLICT) => Ok(ContainerCreation::Taken),
                 Some(NOT_FOUND) => Err(explain::no_image(&image)),
                 Some(_) | None => Err(self.failed("making a container", &failure)),
             },

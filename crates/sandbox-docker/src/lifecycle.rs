@@ -14,10 +14,10 @@ use outrigger_sandbox::{
 
 use crate::container::Plan;
 use crate::context::{self, DockerContext};
-use crate::engine::Made;
-use crate::live::{self, Doing, Reach, Seen};
+use crate::engine::ContainerCreation;
+use crate::live::{self, ContainerState, Reach, SandboxContainer};
 use crate::names::{self, Store};
-use crate::sandbox::Docked;
+use crate::sandbox::DockerSandbox;
 use crate::store::{self, Disk};
 use crate::{disk, guest, held, limits, maker};
 
@@ -37,15 +37,15 @@ impl DockerContext {
         id: &SandboxId,
         spec: &CreateSpec,
         reach: &Reach,
-    ) -> Result<Option<Arc<Docked>>, Error> {
+    ) -> Result<Option<Arc<DockerSandbox>>, Error> {
         let seen = live::look(&self.engine, id).await?;
         if let Some(seen) = &seen {
             match seen.doing {
-                Doing::Running => {
+                ContainerState::Running => {
                     return self.attach(id, seen, CreateOutcome::Attached, reach).await.map(Some);
                 }
-                Doing::Paused => return self.thaw(id, seen, reach).await.map(Some),
-                Doing::Waiting => {
+                ContainerState::Paused => return self.thaw(id, seen, reach).await.map(Some),
+                ContainerState::Waiting => {
                     held::released(&self.engine, id).await?;
                     if !self.engine.start(&seen.container).await? {
                         return Ok(None);
@@ -53,7 +53,7 @@ impl DockerContext {
                     return self.attach(id, seen, seen.began, reach).await.map(Some);
                 }
                 // By the daemon's id, so that nothing newer is meant.
-                Doing::Ended => self.engine.remove(&seen.container).await?,
+                ContainerState::Ended => self.engine.remove(&seen.container).await?,
             }
         }
         let store = Store::Disk(id.clone());
@@ -81,15 +81,15 @@ impl DockerContext {
         };
         let name = names::container(&self.engine.owner, id);
         let container = match self.engine.make(&name, plan.body(&self.engine)?).await? {
-            Made::Made(container) => container,
-            Made::Taken => return Ok(None),
+            ContainerCreation::Made(container) => container,
+            ContainerCreation::Taken => return Ok(None),
         };
         if !self.engine.start(&container).await? {
             return Ok(None);
         }
-        let seen = Seen {
+        let seen = SandboxContainer {
             container,
-            doing: Doing::Running,
+            doing: ContainerState::Running,
             generation: generation.clone(),
             began,
             old_at_ms: disk.record.old_at_ms(),
@@ -162,9 +162,11 @@ impl DockerContext {
         for _ in 0..limits::CREATE_ATTEMPTS_MAX {
             let Some(seen) = live::look(&self.engine, id).await? else { return Ok(None) };
             let found = match seen.doing {
-                Doing::Running => self.attach(id, &seen, CreateOutcome::Attached, &reach).await,
-                Doing::Paused => self.attach_resting(id, &seen, &reach).await,
-                Doing::Waiting | Doing::Ended => return Ok(None),
+                ContainerState::Running => {
+                    self.attach(id, &seen, CreateOutcome::Attached, &reach).await
+                }
+                ContainerState::Paused => self.attach_resting(id, &seen, &reach).await,
+                ContainerState::Waiting | ContainerState::Ended => return Ok(None),
             };
             match found {
                 Ok(docked) => return Ok(Some(docked)),
@@ -194,9 +196,9 @@ impl DockerContext {
         let absent = || context::absent("living sandbox", id);
         let seen = live::look(&self.engine, id).await?.ok_or_else(absent)?;
         match seen.doing {
-            Doing::Paused => Ok(()),
-            Doing::Waiting | Doing::Ended => Err(absent()),
-            Doing::Running => self.rest(id, &seen).await.map(drop),
+            ContainerState::Paused => Ok(()),
+            ContainerState::Waiting | ContainerState::Ended => Err(absent()),
+            ContainerState::Running => self.rest(id, &seen).await.map(drop),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{limits, names, stream};
 
 /// What a container is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum ContainerState {
     /// It was made and not started yet.
     Waiting,
     /// It runs.
@@ -31,10 +31,10 @@ pub(crate) enum Doing {
 
 /// The container of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct SandboxContainer {
     /// The daemon's id of it, which another life does not have.
     pub(crate) container: String,
-    pub(crate) doing: Doing,
+    pub(crate) doing: ContainerState,
     pub(crate) generation: Generation,
     /// What its life began as.
     pub(crate) began: CreateOutcome,
@@ -77,7 +77,11 @@ pub(crate) fn said<T: DeserializeOwned>(labels: &Labels, name: &str) -> Option<T
     serde_json::from_str(labels.get(name)?).ok()
 }
 
-fn seen(engine: &Engine, name: &str, found: ContainerInspectResponse) -> Result<Seen, Error> {
+fn seen(
+    engine: &Engine,
+    name: &str,
+    found: ContainerInspectResponse,
+) -> Result<SandboxContainer, Error> {
     let labels = found.config.and_then(|config| config.labels).unwrap_or_default();
     let (generation, began) = life(&engine.owner, &labels).ok_or_else(|| {
         Error::Backend(format!("the container `{name}` was not made by this backend; remove it"))
@@ -86,18 +90,18 @@ fn seen(engine: &Engine, name: &str, found: ContainerInspectResponse) -> Result<
     let spec: Option<CreateSpec> = said(&labels, names::SPEC);
     let state = found.state.unwrap_or_default();
     let doing = match state.status.unwrap_or(Status::EMPTY) {
-        Status::CREATED => Doing::Waiting,
-        Status::RUNNING => Doing::Running,
-        Status::PAUSED => Doing::Paused,
+        Status::CREATED => ContainerState::Waiting,
+        Status::RUNNING => ContainerState::Running,
+        Status::PAUSED => ContainerState::Paused,
         Status::EMPTY
         | Status::RESTARTING
         | Status::REMOVING
         | Status::EXITED
         | Status::DEAD
-        | Status::STOPPING => Doing::Ended,
+        | Status::STOPPING => ContainerState::Ended,
     };
     let container = found.id.unwrap_or_else(|| name.to_owned());
-    Ok(Seen {
+    Ok(SandboxContainer {
         container,
         doing,
         generation,
@@ -109,7 +113,10 @@ fn seen(engine: &Engine, name: &str, found: ContainerInspectResponse) -> Result<
 }
 
 /// The container of a sandbox, if there is one.
-pub(crate) async fn look(engine: &Engine, id: &SandboxId) -> Result<Option<Seen>, Error> {
+pub(crate) async fn look(
+    engine: &Engine,
+    id: &SandboxId,
+) -> Result<Option<SandboxContainer>, Error> {
     let name = names::container(&engine.owner, id);
     match engine.container(&name).await? {
         Some(found) => seen(engine, &name, found).map(Some),
@@ -143,7 +150,7 @@ impl Reach {
 pub(crate) async fn connect(
     engine: &Engine,
     id: &SandboxId,
-    expected: &Seen,
+    expected: &SandboxContainer,
     reach: &Reach,
 ) -> Result<Link, Error> {
     loop {
@@ -154,12 +161,15 @@ pub(crate) async fn connect(
             Err(error) => error,
         };
         match look(engine, id).await? {
-            Some(now) if now.container == expected.container && now.doing == Doing::Running => {}
+            Some(now)
+                if now.container == expected.container && now.doing == ContainerState::Running => {}
             // It would be so in the next container too.
-            Some(Seen { doing: Doing::Ended, code: Some(NOT_SET_UP), .. }) => {
+            Some(SandboxContainer {
+                doing: ContainerState::Ended, code: Some(NOT_SET_UP), ..
+            }) => {
                 return Err(not_set_up());
             }
-            Some(Seen { doing: Doing::Ended, code: Some(code), .. }) => {
+            Some(SandboxContainer { doing: ContainerState::Ended, code: Some(code), .. }) => {
                 return Err(Error::Lost { reason: format!("its guest ended with code {code}") });
             }
             Some(_) | None => return Err(lost("its container does not run")),
@@ -172,7 +182,7 @@ pub(crate) async fn connect(
 }
 
 /// The link to whatever greets.
-async fn greeted(engine: &Engine, expected: &Seen) -> Result<Link, Error> {
+async fn greeted(engine: &Engine, expected: &SandboxContainer) -> Result<Link, Error> {
     let Some((reads, writes)) = stream::open(engine, &expected.container).await? else {
         return Err(lost("its container does not run"));
     };

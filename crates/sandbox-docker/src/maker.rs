@@ -13,7 +13,7 @@ use bollard::models::{
 use outrigger_sandbox::Error;
 
 use crate::clock::now_ms;
-use crate::engine::{Engine, Labels, Made};
+use crate::engine::{ContainerCreation, Engine, Labels};
 use crate::limits;
 use crate::names::{self, Part, Store};
 
@@ -35,7 +35,7 @@ pub(crate) enum Access {
 
 /// A volume and where it is seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mounted {
+pub(crate) struct VolumeMount {
     pub(crate) volume: String,
     pub(crate) target: String,
     pub(crate) access: Access,
@@ -43,7 +43,7 @@ pub(crate) struct Mounted {
     pub(crate) labels: Labels,
 }
 
-impl Mounted {
+impl VolumeMount {
     /// As the daemon wants it. Nothing of the image is copied into it.
     pub(crate) fn mount(self) -> Mount {
         Mount {
@@ -81,7 +81,7 @@ impl Maker {
         (store, part): (&Store, Part),
         image: &str,
         making: &str,
-        volumes: Vec<Mounted>,
+        volumes: Vec<VolumeMount>,
     ) -> Result<Self, Error> {
         let alive = Alive::new(making);
         let mut labels = store.labels(&engine.owner, part);
@@ -94,15 +94,15 @@ impl Maker {
             labels: Some(labels),
             host_config: Some(HostConfig {
                 network_mode: Some("none".to_owned()),
-                mounts: Some(volumes.into_iter().map(Mounted::mount).collect()),
+                mounts: Some(volumes.into_iter().map(VolumeMount::mount).collect()),
                 ..Default::default()
             }),
             ..Default::default()
         };
         let name = names::maker(&engine.owner, making);
         match engine.make(&name, body).await? {
-            Made::Made(container) => Ok(Self { container, _alive: alive }),
-            Made::Taken => Err(Error::Backend(format!("the name `{name}` is taken"))),
+            ContainerCreation::Made(container) => Ok(Self { container, _alive: alive }),
+            ContainerCreation::Taken => Err(Error::Backend(format!("the name `{name}` is taken"))),
         }
     }
 

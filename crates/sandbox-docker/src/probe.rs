@@ -20,7 +20,7 @@ fn layer(name: &str, active: bool, detail: &str) -> Layer {
 
 /// What a daemon says of itself.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct DaemonInfo {
     pub(crate) info: SystemInfo,
     /// The version of the API that is spoken with it.
     pub(crate) api: String,
@@ -55,8 +55,11 @@ pub(crate) fn has(info: &SystemInfo, option: &str) -> bool {
 }
 
 /// What sandboxes of this daemon with this runtime are.
-pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabilities, Error> {
-    let Said { info, api, runc } = said;
+pub(crate) fn capabilities(
+    said: &DaemonInfo,
+    runtime: Option<&str>,
+) -> Result<Capabilities, Error> {
+    let DaemonInfo { info, api, runc } = said;
     if let Some(runtime) = runtime {
         check_runtime(info, runtime)?;
     }
@@ -141,9 +144,9 @@ mod tests {
         }
     }
 
-    fn said(info: &SystemInfo) -> Said {
+    fn said(info: &SystemInfo) -> DaemonInfo {
         let runc = Some("1.1.5+ds1".to_owned());
-        Said { info: info.clone(), api: "1.41".to_owned(), runc }
+        DaemonInfo { info: info.clone(), api: "1.41".to_owned(), runc }
     }
 
     fn active(capabilities: &Capabilities, name: &str) -> bool {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bollard::models::ContainerStateStatusEnum as Status;
 use outrigger_sandbox::{
-    CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
+    CreateOutcome, Error, ExecId, ExecOutcome, Execute, FileOp, FileReply, Generation, Input,
     OutputSink, Sandbox, SandboxId,
 };
 use outrigger_sandbox_client::RemoteSandbox;
@@ -36,9 +36,9 @@ pub(crate) struct Gate {
 }
 
 /// A request on its way, for as long as it is not dropped.
-struct Passing<'a>(&'a Gate);
+struct RequestGuard<'a>(&'a Gate);
 
-impl Drop for Passing<'_> {
+impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
         self.0.touch();
         self.0.requests.fetch_sub(1, Ordering::SeqCst);
@@ -102,9 +102,9 @@ impl Gate {
         self.engine.pause(&self.container).await.map(drop)
     }
 
-    fn pass(&self) -> Passing<'_> {
+    fn pass(&self) -> RequestGuard<'_> {
         self.requests.fetch_add(1, Ordering::SeqCst);
-        Passing(self)
+        RequestGuard(self)
     }
 
     /// Waits for the answer to a command, which lets a resting sandbox go on.
@@ -177,13 +177,13 @@ impl Gate {
 
 /// A sandbox in a container, and the gate that thaws it for whoever needs it.
 #[derive(Debug)]
-pub(crate) struct Docked {
+pub(crate) struct DockerSandbox {
     pub(crate) remote: RemoteSandbox,
     pub(crate) gate: Arc<Gate>,
 }
 
 #[async_trait]
-impl Sandbox for Docked {
+impl Sandbox for DockerSandbox {
     fn id(&self) -> &SandboxId {
         self.remote.id()
     }
@@ -200,7 +200,7 @@ impl Sandbox for Docked {
         self.remote.is_alive()
     }
 
-    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
+    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<ExecOutcome, Error> {
         self.gate.command(self.remote.execute(request, sink)).await
     }
 

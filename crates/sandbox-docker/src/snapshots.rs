@@ -12,22 +12,24 @@ use crate::clock::now_ms;
 use crate::context::{self, DockerContext};
 use crate::copy;
 use crate::engine::Engine;
-use crate::live::{self, Doing};
+use crate::live::{self, ContainerState};
 use crate::names::{self, Part, Store};
-use crate::sandbox::Docked;
-use crate::store::{self, Disk, Kept};
+use crate::sandbox::DockerSandbox;
+use crate::store::{self, Disk, SnapshotLabel};
 
-fn snapshot(name: SnapshotId, kept: Kept) -> Snapshot {
-    let Kept { sandbox, taken_at_ms, .. } = kept;
+fn snapshot(name: SnapshotId, kept: SnapshotLabel) -> Snapshot {
+    let SnapshotLabel { sandbox, taken_at_ms, .. } = kept;
     Snapshot { name, sandbox, taken_at_ms, layers: 1 }
 }
 
 impl DockerContext {
     /// Sees to it that nothing of a sandbox runs, unless a command does, and gives what
     /// is to go on afterwards.
-    async fn quieten(&self, sandbox: &SandboxId) -> Result<Option<Arc<Docked>>, Error> {
+    async fn quieten(&self, sandbox: &SandboxId) -> Result<Option<Arc<DockerSandbox>>, Error> {
         match live::look(&self.engine, sandbox).await? {
-            Some(seen) if seen.doing == Doing::Running => self.rest(sandbox, &seen).await.map(Some),
+            Some(seen) if seen.doing == ContainerState::Running => {
+                self.rest(sandbox, &seen).await.map(Some)
+            }
             Some(_) | None => Ok(None),
         }
     }
@@ -49,7 +51,7 @@ async fn copy_held(
         return Err(Error::Backend(what));
     }
     let seen = live::look(engine, sandbox).await?;
-    if seen.is_some_and(|seen| seen.doing == Doing::Running) {
+    if seen.is_some_and(|seen| seen.doing == ContainerState::Running) {
         // It was not held yet when somebody let it go on, which only shows now.
         return Err(Error::Busy {
             reason: "it was let go on while its disk was copied".to_owned(),
@@ -65,7 +67,7 @@ impl Snapshots for DockerContext {
         let _turn = turn.lock().await;
         let engine = &self.engine;
         let store = Store::Snapshot(name.clone());
-        if let Some(found) = store::find::<Kept>(engine, &store).await? {
+        if let Some(found) = store::find::<SnapshotLabel>(engine, &store).await? {
             return Ok(snapshot(name.clone(), found.record));
         }
         let from = Store::Disk(sandbox.clone());
@@ -87,7 +89,7 @@ impl Snapshots for DockerContext {
         let kept = match copied {
             Ok(digest) => {
                 let sandbox = sandbox.clone();
-                let record = Kept { sandbox, template, taken_at_ms: now_ms(), digest };
+                let record = SnapshotLabel { sandbox, template, taken_at_ms: now_ms(), digest };
                 let (removed, sealed) = tokio::join!(reader.remove(engine), making.seal(&record));
                 removed.and(sealed).map(|(found, _)| found.record)
             }
@@ -107,7 +109,7 @@ impl Snapshots for DockerContext {
         let labels = [(names::KIND, "snapshot"), (names::PART, Part::Record.as_str())];
         let mut all = Vec::new();
         for record in self.engine.volumes(&labels).await? {
-            let found = store::found::<Kept>(&self.engine, &record.name, &record.labels)?;
+            let found = store::found::<SnapshotLabel>(&self.engine, &record.name, &record.labels)?;
             let name = record.labels.get(names::ID).cloned().unwrap_or_default();
             if let Ok(name) = SnapshotId::new(name) {
                 all.push(snapshot(name, found.record));

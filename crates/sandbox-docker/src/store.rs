@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::clock::now_ms;
 use crate::engine::{Engine, Labels};
-use crate::maker::{self, Maker, Mounted};
+use crate::maker::{self, Maker, VolumeMount};
 use crate::names::{self, Part, Store};
 
 /// What the record of a sandbox's disk says.
@@ -37,7 +37,7 @@ impl Disk {
 
 /// What the record of a snapshot says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct SnapshotLabel {
     /// The sandbox that it was taken of.
     pub(crate) sandbox: SandboxId,
     /// The template that it stands on.
@@ -54,7 +54,7 @@ pub(crate) struct Program {}
 
 /// A store that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found<R> {
+pub(crate) struct SealedStore<R> {
     /// Which making of it won.
     pub(crate) making: String,
     /// What its record says.
@@ -63,7 +63,7 @@ pub(crate) struct Found<R> {
 
 /// Volumes that are being made, in the view of a container that is never started.
 #[derive(Debug)]
-pub(crate) struct Making<'a> {
+pub(crate) struct PendingVolumes<'a> {
     engine: &'a Engine,
     store: &'a Store,
     making: String,
@@ -71,10 +71,10 @@ pub(crate) struct Making<'a> {
     pub(crate) maker: Maker,
 }
 
-fn read<R: DeserializeOwned>(labels: &Labels) -> Option<Found<R>> {
+fn read<R: DeserializeOwned>(labels: &Labels) -> Option<SealedStore<R>> {
     let making = labels.get(names::MAKING)?.clone();
     let record = serde_json::from_str(labels.get(names::RECORD)?).ok()?;
-    Some(Found { making, record })
+    Some(SealedStore { making, record })
 }
 
 /// What a record says, from its labels.
@@ -82,7 +82,7 @@ pub(crate) fn found<R: DeserializeOwned>(
     engine: &Engine,
     name: &str,
     labels: &Labels,
-) -> Result<Found<R>, Error> {
+) -> Result<SealedStore<R>, Error> {
     let ours = labels.get(names::OWNER).is_some_and(|owner| *owner == engine.owner);
     read(labels).filter(|_| ours).ok_or_else(|| {
         Error::Backend(format!("the volume `{name}` was not made by this backend; remove it"))
@@ -93,7 +93,7 @@ pub(crate) fn found<R: DeserializeOwned>(
 pub(crate) async fn find<R: DeserializeOwned>(
     engine: &Engine,
     store: &Store,
-) -> Result<Option<Found<R>>, Error> {
+) -> Result<Option<SealedStore<R>>, Error> {
     let name = store.record(&engine.owner);
     match engine.find_volume(&name).await? {
         Some(volume) => found(engine, &name, &volume.labels).map(Some),
@@ -106,7 +106,7 @@ pub(crate) async fn begin<'a>(
     engine: &'a Engine,
     store: &'a Store,
     image: &str,
-) -> Result<Making<'a>, Error> {
+) -> Result<PendingVolumes<'a>, Error> {
     let making = maker::fresh();
     let mut labels = labels(&engine.owner, store, &making);
     labels.extend(maker::made_here(&making));
@@ -114,7 +114,7 @@ pub(crate) async fn begin<'a>(
     let volumes = mounted(engine, store, &making, maker::Access::Write, &labels);
     let made = Maker::make(engine, (store, Part::Maker), image, &making, volumes).await;
     match made {
-        Ok(maker) => Ok(Making { engine, store, making, maker }),
+        Ok(maker) => Ok(PendingVolumes { engine, store, making, maker }),
         Err(error) => {
             discard(engine, store, &making).await?;
             Err(error)
@@ -141,7 +141,7 @@ pub(crate) async fn read_and_begin<'a>(
     (from, from_making): (&Store, &str),
     store: &'a Store,
     image: &str,
-) -> Result<(Maker, Making<'a>), Error> {
+) -> Result<(Maker, PendingVolumes<'a>), Error> {
     let read = reader(engine, from, image, from_making);
     match tokio::join!(read, begin(engine, store, image)) {
         (Ok(reader), Ok(making)) => Ok((reader, making)),
@@ -171,10 +171,10 @@ fn mounted(
     making: &str,
     access: maker::Access,
     labels: &Labels,
-) -> Vec<Mounted> {
+) -> Vec<VolumeMount> {
     let parts = store.parts().into_iter();
     parts
-        .map(|(part, below)| Mounted {
+        .map(|(part, below)| VolumeMount {
             volume: store.volume(&engine.owner, part, making),
             target: format!("{}{below}", maker::DISK),
             access,
@@ -190,10 +190,10 @@ async fn discard(engine: &Engine, store: &Store, making: &str) -> Result<(), Err
     Ok(())
 }
 
-impl Making<'_> {
+impl PendingVolumes<'_> {
     /// Makes it the store, unless another making was first: then that is the store.
     /// Whether this one is.
-    pub(crate) async fn seal<R>(self, record: &R) -> Result<(Found<R>, bool), Error>
+    pub(crate) async fn seal<R>(self, record: &R) -> Result<(SealedStore<R>, bool), Error>
     where
         R: Serialize + DeserializeOwned,
     {

@@ -51,7 +51,7 @@ pub struct Execute {
     pub streams: Streams,
     /// If the output grows beyond this many bytes, the whole of it (to
     /// [`limits::SPILL_BYTES_MAX`]) is kept in a file inside the sandbox that
-    /// commands and file operations can read; [`Executed::spill`] names it.
+    /// commands and file operations can read; [`ExecOutcome::spill`] names it.
     pub spill_after_bytes: Option<u64>,
     /// A terminal for the command's standard streams. All output is then merged, in
     /// the terminal's own form, and standard input stays open: after `stdin` come
@@ -117,7 +117,7 @@ pub enum End {
 
 /// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Executed {
+pub struct ExecOutcome {
     /// The first bytes of stdout (or of both, merged), up to the cap.
     #[serde(with = "serde_bytes")]
     pub stdout: Vec<u8>,
@@ -140,7 +140,7 @@ pub struct Executed {
     pub peak_memory_bytes: u64,
 }
 
-impl Executed {
+impl ExecOutcome {
     /// The outcome of a command that was killed before it came.
     #[must_use]
     pub fn never_ran() -> Self {

@@ -30,7 +30,7 @@ pub mod wire;
 
 pub use capabilities::{Capabilities, DiskLimit, Isolation, Layer, NetworkMode};
 pub use error::{Error, FileError, FileErrorKind};
-pub use exec::{Command, End, Execute, Executed, Input, Output, Streams, TerminalSize};
+pub use exec::{Command, End, ExecOutcome, Execute, Input, Output, Streams, TerminalSize};
 pub use files::{
     ContentDigest, EditReport, EntryKind, FileOp, FileReply, GrepMatch, GrepPattern, Lines,
     ListEntry, ManifestEntry, Occurrences, Precondition, WriteMode,

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::{
-    Capabilities, CreateOutcome, CreateSpec, Error, ExecId, Execute, Executed, FileOp, FileReply,
-    Generation, Input, ListedSandbox, Output, SandboxId, Snapshot, SnapshotId, Suspend,
+    Capabilities, CreateOutcome, CreateSpec, Error, ExecId, ExecOutcome, Execute, FileOp,
+    FileReply, Generation, Input, ListedSandbox, Output, SandboxId, Snapshot, SnapshotId, Suspend,
 };
 
 /// Receives output while a command runs. Called in order, from one task; must not block.
@@ -106,7 +106,7 @@ pub trait Sandbox: Send + Sync + Debug {
     /// outcome of the one that ended: create-or-attach, never a second run. The
     /// rest of a request whose id is known is ignored. `sink` gets all output
     /// that was kept and all that follows, from the first byte. A frozen sandbox thaws.
-    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error>;
+    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<ExecOutcome, Error>;
 
     /// Kills the whole process tree of a command within [`crate::limits::KILL_MS_MAX`].
     /// One that ended, or never was, is fine; an id that never was is refused from now on with [`crate::End::Killed`].

@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Generation, Input, TreeOp,
+    Error, ExecId, ExecOutcome, Execute, FileError, FileOp, FileReply, Generation, Input, TreeOp,
     TreeReply, limits,
 };
 
@@ -107,7 +107,7 @@ pub enum Stream {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GuestReply {
     /// The next kept bytes of a stream. All pieces of a stream in a row are what
-    /// [`Executed`] holds of it.
+    /// [`ExecOutcome`] holds of it.
     Output {
         /// Which stream.
         stream: Stream,
@@ -117,7 +117,7 @@ pub enum GuestReply {
     },
     /// The end of a command. `stdout` and `stderr` are empty here, because they
     /// came before as [`GuestReply::Output`].
-    Executed(Result<Executed, Error>),
+    Executed(Result<ExecOutcome, Error>),
     /// The tree is gone.
     Killed(Result<(), Error>),
     /// The terminal took the input.

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use outrigger_sandbox::{
-    Backend, Capabilities, CreateOutcome, CreateSpec, Error, ExecId, Execute, Executed, FileOp,
+    Backend, Capabilities, CreateOutcome, CreateSpec, Error, ExecId, ExecOutcome, Execute, FileOp,
     FileReply, Generation, Input, ListedSandbox, OutputSink, Sandbox, SandboxId, Snapshot,
     SnapshotId, Snapshots, Suspend,
 };
@@ -21,7 +21,7 @@ use crate::witness::Witness;
 /// A fake backend that reports to the witness what is begun there, and fails where it is
 /// told to.
 #[derive(Debug, Clone)]
-pub(crate) struct Watched {
+pub(crate) struct WitnessedBackend {
     pub(crate) fake: Fake,
     pub(crate) witness: Arc<Witness>,
     pub(crate) under: Under,
@@ -41,7 +41,7 @@ enum Fate {
     Unasked,
 }
 
-impl Watched {
+impl WitnessedBackend {
     /// Waits as long as the request takes on its way.
     async fn fate(&self) -> Fate {
         let fate = self.way().await;
@@ -95,7 +95,7 @@ fn unasked() -> Error {
 }
 
 #[async_trait]
-impl Backend for Watched {
+impl Backend for WitnessedBackend {
     fn capabilities(&self) -> &Capabilities {
         self.fake.capabilities()
     }
@@ -127,7 +127,7 @@ impl Backend for Watched {
 }
 
 #[async_trait]
-impl Snapshots for Watched {
+impl Snapshots for WitnessedBackend {
     async fn take(&self, sandbox: &SandboxId, name: &SnapshotId) -> Result<Snapshot, Error> {
         self.ask(self.fake.take(sandbox, name)).await
     }
@@ -145,7 +145,7 @@ impl Snapshots for Watched {
 #[derive(Debug)]
 struct FaultySandbox {
     inner: Arc<dyn Sandbox>,
-    backend: Watched,
+    backend: WitnessedBackend,
 }
 
 impl FaultySandbox {
@@ -164,7 +164,7 @@ impl FaultySandbox {
         let mut asked = Box::pin(asked);
         let first = asked.as_mut().now_or_never();
         if let Some(exec) = exec {
-            let Watched { fake, witness, under, .. } = &self.backend;
+            let WitnessedBackend { fake, witness, under, .. } = &self.backend;
             witness.begun(self.inner.id(), exec.as_str(), fake, *under);
         }
         if fate == Fate::Unanswered {
@@ -195,7 +195,7 @@ impl Sandbox for FaultySandbox {
         self.inner.is_alive()
     }
 
-    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
+    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<ExecOutcome, Error> {
         let exec = request.id.clone();
         self.begin(Some(&exec), self.inner.execute(request, sink)).await
     }

@@ -90,7 +90,7 @@ impl Disorder {
         tokio::time::sleep(after).await;
         let uncertain = |how| {
             store.witness.count(how);
-            Err(Error::Uncertain { source: Arc::new(Simulated) })
+            Err(Error::Uncertain { source: Arc::new(SimulatedFault) })
         };
         if matches!(fate, Fate::Fails | Fate::UncertainLost) {
             store.witness.refused(&session, &said, store.life.number);
@@ -103,7 +103,7 @@ impl Disorder {
             (_, Some(appended)) => appended,
             (_, None) => {
                 store.witness.count(Happening::AppendFailed);
-                Err(Error::NoSpace { doing: "simulating", source: Arc::new(Simulated) })
+                Err(Error::NoSpace { doing: "simulating", source: Arc::new(SimulatedFault) })
             }
         })
     }
@@ -151,4 +151,4 @@ impl Drop for Orphan {
 /// Whose fault it is.
 #[derive(Debug, thiserror::Error)]
 #[error("simulated")]
-struct Simulated;
+struct SimulatedFault;

@@ -37,7 +37,7 @@ mod violation;
 mod witness;
 mod world;
 
-pub use scenario::{Failed, Plans, SeedReport, Sim};
+pub use scenario::{Plans, SeedFailure, SeedReport, Sim};
 pub use store::Without;
 pub use tally::{Happening, Tally};
 pub use violation::Violation;

@@ -17,7 +17,7 @@ use crate::witness::Witness;
 use crate::{limits, outside_tools};
 
 #[derive(Debug)]
-pub(crate) struct Simulated {
+pub(crate) struct SimulatedModel {
     seed: u64,
     description: Description,
     witness: Arc<Witness>,
@@ -25,7 +25,7 @@ pub(crate) struct Simulated {
     mood: Option<Mutex<fastrand::Rng>>,
 }
 
-impl Simulated {
+impl SimulatedModel {
     pub(crate) fn new(seed: u64, witness: Arc<Witness>, mood: Option<fastrand::Rng>) -> Self {
         let description = Description {
             name: "simulated".to_owned(),
@@ -111,13 +111,13 @@ fn call(rng: &mut fastrand::Rng, of: &str) -> Call {
 
 /// The model as one process reaches it.
 #[derive(Debug)]
-pub(crate) struct Reached {
-    pub(crate) model: Arc<Simulated>,
+pub(crate) struct ModelClient {
+    pub(crate) model: Arc<SimulatedModel>,
     pub(crate) life: Arc<Life>,
 }
 
 #[async_trait]
-impl Model for Reached {
+impl Model for ModelClient {
     fn describe(&self) -> &Description {
         &self.model.description
     }
@@ -129,7 +129,7 @@ impl Model for Reached {
 
 /// What a provider charges for the rest of a reply: it writes on for a process that died,
 /// and stops for one that hangs up.
-struct Writing<'a> {
+struct ReplyCharge<'a> {
     witness: &'a Witness,
     session: &'a str,
     tokens: u64,
@@ -137,7 +137,7 @@ struct Writing<'a> {
     done: bool,
 }
 
-impl Drop for Writing<'_> {
+impl Drop for ReplyCharge<'_> {
     fn drop(&mut self) {
         if self.done || self.life.is_dead() {
             self.witness.burns(self.session, self.tokens);
@@ -145,7 +145,7 @@ impl Drop for Writing<'_> {
     }
 }
 
-impl Simulated {
+impl SimulatedModel {
     async fn reply(&self, request: &Request<'_>, life: &Life) -> Result<Reply, Error> {
         let replies = request.items.iter().filter(|item| matches!(item, Item::Reply(_)));
         let spoken = replies.count() as u64;
@@ -164,7 +164,8 @@ impl Simulated {
         let charged = |tokens| if fails { 0 } else { tokens };
         self.witness.asked(request.session, charged(usage.input_tokens));
         let (witness, tokens) = (&*self.witness, charged(usage.output_tokens));
-        let mut writing = Writing { witness, session: request.session, tokens, life, done: false };
+        let mut writing =
+            ReplyCharge { witness, session: request.session, tokens, life, done: false };
         tokio::time::sleep(Duration::from_millis(wait)).await;
         writing.done = true;
         drop(writing);

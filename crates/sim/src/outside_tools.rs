@@ -2,7 +2,7 @@
 //! it is asked, and one that only reads.
 
 use outrigger_agent::{Concurrency, Raw, ToolSpec};
-use outrigger_tools::outside::{Declared, Offer, ToolDescription};
+use outrigger_tools::outside::{DeclaredEffect, Offer, ToolDescription};
 
 use crate::limits;
 use crate::seed::is_one_of;
@@ -11,8 +11,11 @@ use crate::seed::is_one_of;
 pub(crate) const SERVER: &str = "outside";
 
 /// Its tools, and what our configuration says of each.
-pub(crate) const TOOLS: [(&str, Declared); 3] =
-    [("send", Declared::Acts), ("put", Declared::Idempotent), ("look", Declared::ReadOnly)];
+pub(crate) const TOOLS: [(&str, DeclaredEffect); 3] = [
+    ("send", DeclaredEffect::Acts),
+    ("put", DeclaredEffect::Idempotent),
+    ("look", DeclaredEffect::ReadOnly),
+];
 
 /// Whether a seed's sessions have its tools.
 pub(crate) fn has(seed: u64) -> bool {
@@ -29,7 +32,7 @@ pub(crate) fn tools(seed: u64) -> Vec<ToolSpec> {
     if !has(seed) {
         return Vec::new();
     }
-    let spec = |(tool, declared): (&str, Declared)| {
+    let spec = |(tool, declared): (&str, DeclaredEffect)| {
         let described = described(tool);
         let offer = Offer {
             server: SERVER,

@@ -6,7 +6,7 @@
 
 use futures_util::future::{join, join_all};
 use outrigger_agent::{
-    Answer, Asked, Event, Record, Seq, SessionId, State, ToolCall, Unanswerable, Work,
+    Answer, ApprovalRequest, Event, Record, Seq, SessionId, State, ToolCall, Unanswerable, Work,
 };
 use outrigger_engine::{AnswerRequest, Engine, Error};
 use std::time::Duration;
@@ -112,7 +112,7 @@ impl World {
         &self,
         (session, effect): (&SessionId, Seq),
         call: &ToolCall,
-        asked: &Asked,
+        asked: &ApprovalRequest,
         expires_ms: Option<u64>,
         mut rng: fastrand::Rng,
     ) -> Result<(), Violation> {

@@ -18,7 +18,7 @@ use crate::spec::is_poor;
 use crate::store::Without;
 use crate::tally::{Happening, Tally};
 use crate::witness::Detail;
-use crate::world::{Ended, Fate, How, World};
+use crate::world::{Fate, How, RunEnd, World};
 use crate::{Violation, concurrency, limits, stopped};
 
 /// What a seed came to.
@@ -42,7 +42,7 @@ impl SeedReport {
 /// What did not hold, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {violation}")]
-pub struct Failed {
+pub struct SeedFailure {
     /// Which run of the seed.
     pub place: String,
     /// What did not hold.
@@ -92,20 +92,20 @@ impl Sim {
     ///
     /// # Errors
     /// The first invariant that does not hold.
-    pub fn check(&self, seed: u64) -> Result<SeedReport, Failed> {
+    pub fn check(&self, seed: u64) -> Result<SeedReport, SeedFailure> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.expect("a runtime without input and output needs nothing");
         runtime.block_on(self.check_all(seed))
     }
 
-    async fn check_all(&self, seed: u64) -> Result<SeedReport, Failed> {
-        let calm = self.run(seed, &[]).await.map_err(Broken::at("calm"))?;
+    async fn check_all(&self, seed: u64) -> Result<SeedReport, SeedFailure> {
+        let calm = self.run(seed, &[]).await.map_err(RunFailure::at("calm"))?;
         let mut report = SeedReport { events: calm.shape.len() as u64, ..SeedReport::default() };
         report.add(&calm);
         for Plan { kills, alike } in self.plans(seed, calm.writes) {
             let place = format!("{kills:?}");
-            let ran = self.run(seed, &kills).await.map_err(Broken::at(&place))?;
+            let ran = self.run(seed, &kills).await.map_err(RunFailure::at(&place))?;
             report.add(&ran);
             let poor = is_poor(seed);
             let same_shape = match alike {
@@ -115,13 +115,14 @@ impl Sim {
             };
             if same_shape {
                 let alike = same(&calm.shape, &ran.shape);
-                alike
-                    .map_err(|violation| Broken { violation, story: ran.story }.at_place(&place))?;
+                alike.map_err(|violation| {
+                    RunFailure { violation, story: ran.story }.at_place(&place)
+                })?;
             }
         }
         for run in 0..limits::CONCURRENT_RUNS {
             let place = format!("concurrent run {run}");
-            let tally = self.concurrent(seed, run).await.map_err(Broken::at(&place))?;
+            let tally = self.concurrent(seed, run).await.map_err(RunFailure::at(&place))?;
             report.runs += 1;
             report.tally.add(&tally);
         }
@@ -146,37 +147,41 @@ impl Sim {
         plans
     }
 
-    async fn concurrent(&self, seed: u64, run: u64) -> Result<Tally, Broken> {
+    async fn concurrent(&self, seed: u64, run: u64) -> Result<Tally, RunFailure> {
         let mut rng = fastrand::Rng::with_seed(seed.rotate_left(25) ^ (run << 1 | 1));
         let world = self.begin(seed, Some(rng.fork())).await?;
-        concurrency::run(&world, rng).await.map_err(Broken::seen_by(&world))?;
+        concurrency::run(&world, rng).await.map_err(RunFailure::seen_by(&world))?;
         Ok(world.witness.tally())
     }
 
-    async fn begin(&self, seed: u64, concurrent: Option<fastrand::Rng>) -> Result<World, Broken> {
+    async fn begin(
+        &self,
+        seed: u64,
+        concurrent: Option<fastrand::Rng>,
+    ) -> Result<World, RunFailure> {
         let world = World::begin(seed, &self.how, concurrent).await.map_err(stopped_engine);
-        world.map_err(|violation| Broken { violation, story: Vec::new() })
+        world.map_err(|violation| RunFailure { violation, story: Vec::new() })
     }
 }
 
 /// What did not hold in one run, and what happened before.
-struct Broken {
+struct RunFailure {
     violation: Violation,
     story: Vec<String>,
 }
 
-impl Broken {
+impl RunFailure {
     fn seen_by(world: &World) -> impl Fn(Violation) -> Self + '_ {
         |violation| Self { violation, story: world.witness.story() }
     }
 
-    fn at(place: &str) -> impl Fn(Self) -> Failed + '_ {
+    fn at(place: &str) -> impl Fn(Self) -> SeedFailure + '_ {
         move |broken| broken.at_place(place)
     }
 
-    fn at_place(self, place: &str) -> Failed {
+    fn at_place(self, place: &str) -> SeedFailure {
         let Self { violation, story } = self;
-        Failed { place: place.to_owned(), violation, story }
+        SeedFailure { place: place.to_owned(), violation, story }
     }
 }
 
@@ -304,9 +309,9 @@ struct Run {
 }
 
 impl Sim {
-    async fn run(&self, seed: u64, kills: &[Kill]) -> Result<Run, Broken> {
+    async fn run(&self, seed: u64, kills: &[Kill]) -> Result<Run, RunFailure> {
         let world = self.begin(seed, None).await?;
-        live_through(&world, kills).await.map_err(Broken::seen_by(&world))
+        live_through(&world, kills).await.map_err(RunFailure::seen_by(&world))
     }
 }
 
@@ -322,8 +327,8 @@ async fn live_through(world: &World, kills: &[Kill]) -> Result<Run, Violation> {
         world.witness.verdict()?;
         writes += wrote;
         match ended {
-            Ended::Killed => killed += 1,
-            Ended::Parked(Park::Answers(_)) => {
+            RunEnd::Killed => killed += 1,
+            RunEnd::Parked(Park::Answers(_)) => {
                 // What was to happen at a later write happens to who goes on.
                 ahead = match kill {
                     Some(Kill::Write(death)) => death.after_writes(wrote).map(Kill::Write),
@@ -337,7 +342,7 @@ async fn live_through(world: &World, kills: &[Kill]) -> Result<Run, Violation> {
                 }
                 world.answer(&session, effect, &state).await?;
             }
-            Ended::Parked(park) => {
+            RunEnd::Parked(park) => {
                 check_all(world, &park).await?;
                 check_nothing_left(world).await?;
                 if killed == 0 && !kills.iter().any(|kill| kill.loses()) {

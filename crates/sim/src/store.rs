@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::ledger::Under;
 use crate::limits;
 use crate::tally::Happening;
-use crate::witness::{Appended, Witness};
+use crate::witness::{AppendRecord, Witness};
 
 /// A safeguard that can be taken away from outside the product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Store {
             Ok(_) => {
                 let (session, events) = (&session, &events[..]);
                 let (under, writer) = (self.under, self.life.number);
-                let appended = Appended { session, after, at_ms, events, under, writer };
+                let appended = AppendRecord { session, after, at_ms, events, under, writer };
                 self.witness.appended(appended);
             }
             Err(Error::Conflict { .. }) => self.witness.count(Happening::Fenced),

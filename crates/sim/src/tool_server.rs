@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use outrigger_engine::OutsideServer;
-use outrigger_tools::outside::{Answered, Block, Calling, Fault, Listed, Outside};
+use outrigger_tools::outside::{Block, Fault, Outside, OutsideCall, ToolAnswer, ToolListing};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -65,12 +65,15 @@ impl ToolServer {
 
 #[async_trait]
 impl Outside for ToolServer {
-    async fn list(&self, _: Option<&Arc<dyn outrigger_sandbox::Sandbox>>) -> Result<Listed, Fault> {
+    async fn list(
+        &self,
+        _: Option<&Arc<dyn outrigger_sandbox::Sandbox>>,
+    ) -> Result<ToolListing, Fault> {
         let tools = TOOLS.iter().map(|(tool, _)| described(tool)).collect();
-        Ok(Listed { tools, left_out: 0 })
+        Ok(ToolListing { tools, left_out: 0 })
     }
 
-    async fn call(&self, call: &Calling<'_>) -> Result<Answered, Fault> {
+    async fn call(&self, call: &OutsideCall<'_>) -> Result<ToolAnswer, Fault> {
         let refused = || Fault::NotAsked { detail: "simulated".to_owned() };
         if self.life.is_dead() {
             return Err(refused());
@@ -92,6 +95,6 @@ impl Outside for ToolServer {
         }
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         let blocks = vec![Block::Text(format!("done: {}", call.tool))];
-        Ok(Answered { blocks, failed: false })
+        Ok(ToolAnswer { blocks, failed: false })
     }
 }

@@ -8,7 +8,7 @@ use outrigger_engine::SandboxOwner;
 use outrigger_policy::Verdict;
 use outrigger_sandbox::SandboxId;
 use outrigger_sandbox_testing::fake::Fake;
-use outrigger_tools::outside::Calling;
+use outrigger_tools::outside::OutsideCall;
 use std::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
@@ -23,7 +23,7 @@ use crate::{outside_tools, subagents};
 #[derive(Debug)]
 pub(crate) struct Witness {
     began: Instant,
-    seen: Mutex<Seen>,
+    seen: Mutex<WitnessState>,
 }
 
 /// How much of what happens is kept for people.
@@ -36,7 +36,7 @@ pub(crate) enum Detail {
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct WitnessState {
     sessions: All,
     accounts: AccountTotals,
     /// How many starts in sandboxes were looked at.
@@ -49,7 +49,7 @@ struct Seen {
     story: Option<Vec<String>>,
 }
 
-impl Seen {
+impl WitnessState {
     fn blame(&mut self, held: Result<(), Violation>) {
         if let Err(violation) = held {
             self.violation.get_or_insert(violation);
@@ -90,7 +90,7 @@ impl Seen {
 
 /// An append, as it came about.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Appended<'a> {
+pub(crate) struct AppendRecord<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) after: Seq,
     pub(crate) at_ms: u64,
@@ -103,7 +103,7 @@ pub(crate) struct Appended<'a> {
 impl Witness {
     pub(crate) fn new(told: Detail) -> Self {
         let story = (told == Detail::Whole).then(Vec::new);
-        let seen = Mutex::new(Seen { story, ..Seen::default() });
+        let seen = Mutex::new(WitnessState { story, ..WitnessState::default() });
         Self { began: Instant::now(), seen }
     }
 
@@ -113,13 +113,13 @@ impl Witness {
     }
 
     /// Adds a line to the story.
-    fn note(&self, seen: &mut Seen, line: impl FnOnce() -> String) {
+    fn note(&self, seen: &mut WitnessState, line: impl FnOnce() -> String) {
         if let (Some(story), None) = (&mut seen.story, &seen.violation) {
             story.push(format!("{:>9} ms  {}", self.began.elapsed().as_millis(), line()));
         }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, WitnessState> {
         self.seen.lock().expect("no witness panics while it looks")
     }
 
@@ -196,8 +196,8 @@ impl Witness {
     }
 
     /// Events became durable.
-    pub(crate) fn appended(&self, appended: Appended<'_>) {
-        let Appended { session, after, at_ms, events, under, writer } = appended;
+    pub(crate) fn appended(&self, appended: AppendRecord<'_>) {
+        let AppendRecord { session, after, at_ms, events, under, writer } = appended;
         let mut seen = self.seen();
         let seen = &mut *seen;
         if after != seen.of(session).head {
@@ -318,7 +318,7 @@ impl Witness {
 
 impl Witness {
     /// A tool outside is called, by a harness with these rules.
-    pub(crate) fn called(&self, call: &Calling<'_>, under: Under) {
+    pub(crate) fn called(&self, call: &OutsideCall<'_>, under: Under) {
         let mut seen = self.seen();
         let seen = &mut *seen;
         self.note(seen, || format!("> {} calls {}", call.exec, call.tool));
@@ -346,7 +346,7 @@ fn effect_of(session: &SessionId, exec: &str) -> Option<Seq> {
     rest.split('.').next()?.parse().ok().map(Seq)
 }
 
-impl Seen {
+impl WitnessState {
     /// Counts what an event shows.
     fn tell(&mut self, session: &SessionId, event: &Event) {
         if let Some(happening) = subagents::tell(&self.sessions, session, event) {

@@ -16,12 +16,12 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::accounts;
-use crate::backend::Watched;
+use crate::backend::WitnessedBackend;
 use crate::crash::{Death, Mortal};
 use crate::disk::Disorder;
 use crate::ledger::Under;
 use crate::limits;
-use crate::model::{Reached, Simulated};
+use crate::model::{ModelClient, SimulatedModel};
 use crate::rules::{Books, Kind};
 use crate::spec::{SANDBOX, archive, spec};
 use crate::store::{Life, Store, Without};
@@ -53,7 +53,7 @@ pub(crate) struct World {
     pub(crate) kind: Kind,
     books: Arc<Books>,
     without: Option<Without>,
-    model: Arc<Simulated>,
+    model: Arc<SimulatedModel>,
     clock: Arc<dyn Clock>,
     /// Processes that there were.
     lives: AtomicU64,
@@ -91,7 +91,7 @@ pub(crate) struct Fate {
 
 /// How a harness ended.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum RunEnd {
     /// The session waits.
     Parked(Park),
     /// It was killed.
@@ -122,7 +122,7 @@ impl World {
             kind: Kind::of(seed),
             books: Arc::clone(&how.books),
             without: how.without,
-            model: Arc::new(Simulated::new(seed, Arc::clone(&witness), concurrent)),
+            model: Arc::new(SimulatedModel::new(seed, Arc::clone(&witness), concurrent)),
             clock: Arc::new(VirtualClock(Instant::now())),
             lives: AtomicU64::new(0),
             witness,
@@ -168,8 +168,9 @@ impl World {
         let (seen, alive) = (Arc::clone(&self.witness), Arc::clone(&life));
         let tool_server = ToolServer { witness: seen, under, life: alive, mood: temper };
         let (fake, witness) = (self.sandboxes.clone(), Arc::clone(&self.witness));
-        let model = Arc::new(Reached { model: Arc::clone(&self.model), life: Arc::clone(&life) });
-        let backend = Watched { fake, witness, under, life, mood };
+        let model =
+            Arc::new(ModelClient { model: Arc::clone(&self.model), life: Arc::clone(&life) });
+        let backend = WitnessedBackend { fake, witness, under, life, mood };
         let (sandboxes, root) = (self.sandboxes.clone(), self.session.clone());
         let journal = Arc::new(Mortal::new(store, sandboxes, death, disorder, root));
         let mut config = SandboxConfig::new(Arc::new(backend), Fake::spec());
@@ -199,7 +200,7 @@ impl World {
     }
 
     /// Lives one life of a harness.
-    pub(crate) async fn live(&self, fate: Fate) -> Result<(Ended, u64), Error> {
+    pub(crate) async fn live(&self, fate: Fate) -> Result<(RunEnd, u64), Error> {
         if let Some(disk) = fate.lost_before {
             self.lose(disk);
         }
@@ -214,10 +215,10 @@ impl World {
         match ended {
             None => {
                 journal.kill(Happening::KilledBetween);
-                Ok((Ended::Killed, writes))
+                Ok((RunEnd::Killed, writes))
             }
-            Some(_) if journal.is_dead() => Ok((Ended::Killed, writes)),
-            Some(Ok(park)) => Ok((Ended::Parked(park), writes)),
+            Some(_) if journal.is_dead() => Ok((RunEnd::Killed, writes)),
+            Some(Ok(park)) => Ok((RunEnd::Parked(park), writes)),
             Some(Err(error)) => Err(error),
         }
     }

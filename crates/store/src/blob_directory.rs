@@ -93,12 +93,12 @@ impl BlobDirectory {
         Ok(())
     }
 
-    fn open_file(&self, digest: &Digest) -> Result<Checked<File>, Error> {
+    fn open_file(&self, digest: &Digest) -> Result<VerifyingReader<File>, Error> {
         let file = File::open(self.path_of(digest)?).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => Error::NotFound { what: format!("blob {digest}") },
             _ => Error::io("opening a blob", e),
         })?;
-        Ok(Checked { inner: file, hash: Sha256::new(), digest: digest.clone() })
+        Ok(VerifyingReader { inner: file, hash: Sha256::new(), digest: digest.clone() })
     }
 
     /// Every blob, for a caller that may block. What has no blob's name is none.
@@ -239,13 +239,13 @@ fn copy(reader: &mut dyn Read, file: &mut File) -> Result<StoredBlob, Error> {
 }
 
 /// A reader that compares what it gave with a digest, at the end.
-struct Checked<R> {
+struct VerifyingReader<R> {
     inner: R,
     hash: Sha256,
     digest: Digest,
 }
 
-impl<R: Read> Read for Checked<R> {
+impl<R: Read> Read for VerifyingReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(into)?;
         self.hash.update(&into[..read]);

@@ -4,7 +4,7 @@
 //! of the journal go through it, so that they can't differ.
 
 use outrigger_agent::{Digest, Event, FORMAT, Record, Seq, SessionId};
-use outrigger_audit::chain::Linked;
+use outrigger_audit::chain::ChainLink;
 
 use crate::{Error, limits};
 
@@ -69,7 +69,7 @@ impl ChainWalk<'_> {
         }
         let text = Digest::of(found.text.as_bytes());
         let StoredEvent { seq, at_ms, format, .. } = found;
-        let link = Linked { session, seq, at_ms, format, text: &text }.after(&self.link);
+        let link = ChainLink { session, seq, at_ms, format, text: &text }.after(&self.link);
         if link.as_str() != found.link {
             let what = "its content or its place was changed: the hash does not fit";
             return Err(Error::damaged_event(session, expected, what));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use outrigger_agent::{AccountId, Digest, Event, Seq, SessionId};
-use outrigger_audit::chain::{self, Linked};
+use outrigger_audit::chain::{self, ChainLink};
 
 use crate::book::Book;
 use crate::event::{self, ChainWalk, EncodedEvent, StoredEvent};
@@ -63,7 +63,7 @@ impl Session {
     fn push(&mut self, at_ms: u64, entry: EncodedEvent) {
         let seq = self.row.head.next();
         let (session, format) = (&self.row.session, entry.format);
-        let linked = Linked { session, seq, at_ms, format, text: &entry.digest };
+        let linked = ChainLink { session, seq, at_ms, format, text: &entry.digest };
         self.link = linked.after(&self.link);
         let link = self.link.clone();
         self.events.push(KeptEvent { at_ms, format, text: entry.text.into(), link });

@@ -1,6 +1,6 @@
 //! A call of a tool, and what it took.
 
-use outrigger_agent::Seen;
+use outrigger_agent::FileBaseline;
 use outrigger_sandbox::ExecId;
 
 /// A tool call that is about to be performed.
@@ -16,7 +16,7 @@ pub struct Invocation<'a> {
     pub exec: ExecId,
     /// What the file that it changes was when a person approved the call: it is changed
     /// only if it still is.
-    pub seen: Option<&'a Seen>,
+    pub seen: Option<&'a FileBaseline>,
 }
 
 /// What a command took, as its sandbox says.

@@ -1,7 +1,7 @@
 //! Makes bytes fit for a model: valid UTF-8, no terminal control, and no more
 //! than it should read at once. Pure.
 
-use outrigger_agent::{Hidden, visible};
+use outrigger_agent::{HiddenCharPolicy, visible};
 
 /// Bytes as a model sees what a terminal would show: invalid UTF-8 is replaced,
 /// escape sequences (CSI, OSC and the like) are left out, a carriage return is a
@@ -77,7 +77,7 @@ pub(crate) fn line(bytes: &[u8], chars_max: usize) -> (String, usize) {
 
 /// A name of a file, on one line, with what nobody sees in it written out.
 pub(crate) fn name(bytes: &[u8], chars_max: usize) -> String {
-    visible(&line(bytes, chars_max).0, Hidden::Escaped).replace('\n', "␊")
+    visible(&line(bytes, chars_max).0, HiddenCharPolicy::Escaped).replace('\n', "␊")
 }
 
 /// The first and the last of an output that is too long.

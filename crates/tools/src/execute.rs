@@ -2,7 +2,7 @@
 
 use outrigger_agent::{Status, ToolOutput};
 use outrigger_sandbox::{
-    Command, End, Error, ExecId, Execute, Executed, FileOp, FileReply, OutputSink, Streams,
+    Command, End, Error, ExecId, ExecOutcome, Execute, FileOp, FileReply, OutputSink, Streams,
 };
 
 use crate::arguments::Arguments;
@@ -32,7 +32,7 @@ pub(crate) async fn execute(
 }
 
 /// The end of an output whose end was dropped, from the file that has all of it.
-async fn last_bytes(done: &Executed, namespace: &Namespace) -> Result<Option<Vec<u8>>, Error> {
+async fn last_bytes(done: &ExecOutcome, namespace: &Namespace) -> Result<Option<Vec<u8>>, Error> {
     let Some(path) = done.spill.clone().filter(|_| done.stdout_dropped_bytes > 0) else {
         return Ok(None);
     };
@@ -49,11 +49,11 @@ async fn last_bytes(done: &Executed, namespace: &Namespace) -> Result<Option<Vec
     }
 }
 
-fn total_bytes(done: &Executed) -> u64 {
+fn total_bytes(done: &ExecOutcome) -> u64 {
     done.stdout.len() as u64 + done.stdout_dropped_bytes
 }
 
-fn shown(done: &Executed, last: Option<&[u8]>, timeout_ms: u64) -> ToolOutput {
+fn shown(done: &ExecOutcome, last: Option<&[u8]>, timeout_ms: u64) -> ToolOutput {
     let (mut text, hidden_bytes) = output(done, last);
     if text.is_empty() {
         text.push_str("(no output)\n");
@@ -66,7 +66,7 @@ fn shown(done: &Executed, last: Option<&[u8]>, timeout_ms: u64) -> ToolOutput {
 }
 
 /// The output with the middle cut out if it is too long, and the bytes cut.
-fn output(done: &Executed, last: Option<&[u8]>) -> (String, u64) {
+fn output(done: &ExecOutcome, last: Option<&[u8]>) -> (String, u64) {
     let total = total_bytes(done);
     if done.stdout_dropped_bytes == 0 {
         let whole = cut::plain(&done.stdout);

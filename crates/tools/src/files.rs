@@ -1,6 +1,6 @@
 //! `ls`, `read_file`, `write_file` and `edit_file`.
 
-use outrigger_agent::{Seen, ToolOutput};
+use outrigger_agent::{FileBaseline, ToolOutput};
 use outrigger_sandbox::{
     ContentDigest, EntryKind, Error, ExecId, FileOp, FileReply, Lines, ListEntry, Occurrences,
     Precondition, WriteMode, limits as door,
@@ -150,8 +150,8 @@ pub(crate) async fn write_file(
     let first = pieces.next().unwrap_or_default();
     for (number, piece) in std::iter::once(first).chain(pieces) {
         let mode = match (number, call.seen) {
-            (0, Some(Seen::Absent)) => WriteMode::Create,
-            (0, Some(Seen::File(_)) | None) => WriteMode::Replace,
+            (0, Some(FileBaseline::Absent)) => WriteMode::Create,
+            (0, Some(FileBaseline::File(_)) | None) => WriteMode::Replace,
             _ => WriteMode::Append,
         };
         let op = FileOp::Write {
@@ -177,8 +177,8 @@ pub(crate) async fn write_file(
 /// That the file is as a person saw it who approved the call.
 fn demanded(call: &Invocation<'_>) -> Precondition {
     match call.seen {
-        Some(Seen::File(digest)) => Precondition::Digest(ContentDigest(digest.to_sha256())),
-        Some(Seen::Absent) | None => Precondition::None,
+        Some(FileBaseline::File(digest)) => Precondition::Digest(ContentDigest(digest.to_sha256())),
+        Some(FileBaseline::Absent) | None => Precondition::None,
     }
 }
 

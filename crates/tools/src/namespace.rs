@@ -12,7 +12,7 @@ mod seen;
 mod tree_files;
 
 use outrigger_sandbox::{
-    EntryKind, Error, Execute, Executed, FileError, FileErrorKind, FileOp, FileReply, ListEntry,
+    EntryKind, Error, ExecOutcome, Execute, FileError, FileErrorKind, FileOp, FileReply, ListEntry,
     OutputSink, Sandbox, Tree, limits as door,
 };
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Namespace {
         &self,
         request: Execute,
         sink: &dyn OutputSink,
-    ) -> Result<Executed, Error> {
+    ) -> Result<ExecOutcome, Error> {
         match &self.sandbox {
             Some(sandbox) => sandbox.execute(request, sink).await,
             None => Err(Error::Invalid("a command needs a sandbox".to_owned())),

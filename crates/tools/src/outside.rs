@@ -16,12 +16,12 @@ mod offer;
 mod shown;
 
 pub use description::{ToolDescription, clean};
-pub use offer::{Declared, Offer, Unfit, is_name, label, name};
+pub use offer::{DeclaredEffect, Offer, OfferError, is_name, label, name};
 pub use shown::shown;
 
 /// What tools a server has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct ToolListing {
     /// In its order, each name once.
     pub tools: Vec<ToolDescription>,
     /// How many more it has whose names are none ([`is_name`]). They are not told on: such a
@@ -31,7 +31,7 @@ pub struct Listed {
 
 /// A call of a tool outside.
 #[derive(Debug, Clone)]
-pub struct Calling<'a> {
+pub struct OutsideCall<'a> {
     /// The tool, as its server names it.
     pub tool: &'a str,
     /// What the server must still say of it.
@@ -53,7 +53,7 @@ pub struct Calling<'a> {
 
 /// What a server answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
+pub struct ToolAnswer {
     /// Its content, in its order.
     pub blocks: Vec<Block>,
     /// Whether the server says that the call failed.
@@ -105,8 +105,8 @@ pub trait Outside: Send + Sync + Debug {
     /// What tools it has now, at most [`crate::limits::OUTSIDE_TOOLS_MAX`]. A fault may quote
     /// the last line that a program complained of, made harmless for a terminal: it is for
     /// people, and must not reach a model.
-    async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<Listed, Fault>;
+    async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<ToolListing, Fault>;
 
     /// Calls one, if the server still describes it as it has to.
-    async fn call(&self, call: &Calling<'_>) -> Result<Answered, Fault>;
+    async fn call(&self, call: &OutsideCall<'_>) -> Result<ToolAnswer, Fault>;
 }

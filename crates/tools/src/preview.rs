@@ -3,7 +3,7 @@
 //! Owns that what was looked at is what gets changed: the file as it was found is named
 //! by its digest, and a call that was approved changes no other.
 
-use outrigger_agent::{Digest, Seen, Status, ToolOutput};
+use outrigger_agent::{Digest, FileBaseline, Status, ToolOutput};
 use outrigger_sandbox::{
     Error, FileError, FileErrorKind, FileOp, FileReply, Occurrences, limits as door, text,
 };
@@ -28,10 +28,10 @@ pub struct Preview {
 impl Preview {
     /// What the approval of it is bound to.
     #[must_use]
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> FileBaseline {
         match &self.before {
-            Some(bytes) => Seen::File(Digest::of(bytes)),
-            None => Seen::Absent,
+            Some(bytes) => FileBaseline::File(Digest::of(bytes)),
+            None => FileBaseline::Absent,
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::{Amounts, Item, Kept, SandboxReady, Seq, SessionId, ToolResult, TurnEnd};
+use crate::{Amounts, Item, SandboxReady, Seq, SessionId, SnapshotRef, ToolResult, TurnEnd};
 
 /// A cut through a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,5 +52,5 @@ pub struct CutSandbox {
     pub ready: SandboxReady,
     /// What is kept of its disk; without, it begins anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<Kept>,
+    pub kept: Option<SnapshotRef>,
 }

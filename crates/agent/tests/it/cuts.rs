@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use outrigger_agent::{
-    Amounts, Cut, Event, Kept, Outcome, Park, Product, Recover, Replacement, Work,
+    Amounts, Cut, Event, Outcome, Park, Product, Recover, Replacement, SnapshotRef, Work,
 };
 use outrigger_policy::Verdict;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::bench::Bench;
 use crate::build::{self, answer, call, output, reply, said, sandbox, session, spec};
 
 fn keep(bench: &mut Bench, name: &str) {
-    let kept = Kept { snapshot: name.to_owned(), at_ms: 43_440_000 };
+    let kept = SnapshotRef { snapshot: name.to_owned(), at_ms: 43_440_000 };
     let (sandbox, dropped) = ("work".to_owned(), Vec::new());
     bench.append(Event::SandboxKept { sandbox, kept, dropped });
 }

@@ -2,9 +2,9 @@
 
 use outrigger_agent::{
     AccountId, Amounts, Answer, Call, CallFault, Cause, Cut, CutSandbox, EntryChange, Event,
-    Failure, Item, Kept, Limit, Loss, Measure, ModelFault, Outcome, Part, Place, Product, Record,
-    Reply, Seq, SessionId, Shortfall, Spec, State, Status, ToolCall, ToolResult, Touched, TurnEnd,
-    TurnLimits, Usage, Work,
+    Failure, Item, Limit, Loss, Measure, ModelFault, Outcome, Part, Place, Product, Record, Reply,
+    Seq, SessionId, Shortfall, SnapshotRef, Spec, State, Status, ToolCall, ToolResult, Touched,
+    TurnEnd, TurnLimits, Usage, Work,
 };
 use outrigger_policy::Verdict;
 use proptest::prelude::*;
@@ -84,7 +84,7 @@ fn cut(tape: &mut Tape) -> Cut {
         [(u32::from(tape.below(4)), Arc::new(result))].into()
     });
     let Outcome::Done(Product::Sandbox(ready)) = build::sandbox("g1") else { unreachable!() };
-    let kept = tape.rarely(128).then(|| Kept { snapshot: text(tape), at_ms: number(tape) });
+    let kept = tape.rarely(128).then(|| SnapshotRef { snapshot: text(tape), at_ms: number(tape) });
     Cut {
         session: SessionId::new("s1").unwrap(),
         at: effect(tape),
@@ -221,7 +221,7 @@ fn event(tape: &mut Tape) -> Event {
                 loss: Loss::Altered(text(tape)),
             },
             _ => {
-                let kept = Kept { snapshot: text(tape), at_ms: u64::from(tape.byte()) };
+                let kept = SnapshotRef { snapshot: text(tape), at_ms: u64::from(tape.byte()) };
                 let (sandbox, dropped) = (text(tape), vec![text(tape)]);
                 Event::SandboxKept { sandbox, kept, dropped }
             }

@@ -2,7 +2,8 @@
 
 use expect_test::expect;
 use outrigger_agent::{
-    Event, Failure, Kept, Outcome, Product, Recover, Replacement, SandboxReady, TurnEnd, Work,
+    Event, Failure, Outcome, Product, Recover, Replacement, SandboxReady, SnapshotRef, TurnEnd,
+    Work,
 };
 use outrigger_policy::Verdict;
 
@@ -137,8 +138,8 @@ fn a_lost_sandbox_is_told_of_and_made_anew() {
     .assert_eq(&bench.conversation());
 }
 
-fn kept(at_ms: u64) -> Kept {
-    Kept { snapshot: format!("s{at_ms}"), at_ms }
+fn kept(at_ms: u64) -> SnapshotRef {
+    SnapshotRef { snapshot: format!("s{at_ms}"), at_ms }
 }
 
 fn keep(at_ms: u64, dropped: &[&str]) -> Event {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use outrigger_sandbox::{CreateSpec, DiskLimit, Execute, FileOp, FileReply};
 
 use crate::limits;
-use crate::observation::{Observation, Tried, lacks, noted, seen};
-use crate::stage::{OnStage, Room, Said, Stage};
+use crate::observation::{Observation, ProbeResult, lacks, noted, seen};
+use crate::stage::{GuestReport, OnStage, Room, Stage};
 
 /// Time that a bomb has by default, in milliseconds: longer than from one look at the
 /// disks to the next, where other work on the same disk hides that one is being filled.
@@ -19,7 +19,7 @@ const FUSE: u64 = 45_000;
 const VISITS: usize = 5;
 
 /// What was said of a bomb, without its figures.
-fn cause(said: &Said) -> String {
+fn cause(said: &GuestReport) -> String {
     let word = said.lines.values().next();
     let word = word.map(|word| word.split(" after ").next().unwrap_or(word).to_owned());
     word.map_or(said.end.clone(), |word| format!("{}: {word}", said.end))
@@ -72,7 +72,7 @@ async fn alone(
 }
 
 /// Several, each in a sandbox of its own.
-async fn each(stage: &Arc<Stage>, bombs: &[&[&str]]) -> Tried {
+async fn each(stage: &Arc<Stage>, bombs: &[&[&str]]) -> ProbeResult {
     let neighbour = stage.room("neighbour", |_| {}).await?;
     let mut all = Vec::new();
     for words in bombs {
@@ -83,7 +83,7 @@ async fn each(stage: &Arc<Stage>, bombs: &[&[&str]]) -> Tried {
 }
 
 /// A fork bomb, until its deadline.
-pub(crate) async fn forks(stage: OnStage) -> Tried {
+pub(crate) async fn forks(stage: OnStage) -> ProbeResult {
     let neighbour = stage.room("neighbour", |_| {}).await?;
     let room = stage.room("forks", |_| {}).await?;
     let seen = explode(&room, &neighbour, &["bomb", "fork"], |request| {
@@ -97,7 +97,7 @@ pub(crate) async fn forks(stage: OnStage) -> Tried {
 }
 
 /// Memory of programs, files, segments, pipes and sockets.
-pub(crate) async fn memory(stage: OnStage) -> Tried {
+pub(crate) async fn memory(stage: OnStage) -> ProbeResult {
     if !stage.backend().capabilities().resource_limits {
         return Ok(lacks("memory", "no limits of resources"));
     }
@@ -118,7 +118,7 @@ pub(crate) async fn memory(stage: OnStage) -> Tried {
 }
 
 /// More bytes than the disk has.
-pub(crate) async fn disk(stage: OnStage) -> Tried {
+pub(crate) async fn disk(stage: OnStage) -> ProbeResult {
     if stage.backend().capabilities().disk_limit == DiskLimit::None {
         return Ok(lacks("fill", "no limit of the disk"));
     }
@@ -127,7 +127,7 @@ pub(crate) async fn disk(stage: OnStage) -> Tried {
 }
 
 /// A file that is longer than every disk.
-pub(crate) async fn sparse(stage: OnStage) -> Tried {
+pub(crate) async fn sparse(stage: OnStage) -> ProbeResult {
     let room = stage.room("sparse", |_| {}).await?;
     let saw = room.word(&["disk", "sparse"]).await?;
     room.end().await?;
@@ -135,7 +135,7 @@ pub(crate) async fn sparse(stage: OnStage) -> Tried {
 }
 
 /// Room that is taken without being written, in a moment.
-pub(crate) async fn allocate(stage: OnStage) -> Tried {
+pub(crate) async fn allocate(stage: OnStage) -> ProbeResult {
     let room = stage.room("allocate", |_| {}).await?;
     let bytes = (limits::DISK_BYTES_MAX - 1).to_string();
     let saw = room.word(&["disk", "allocate", &bytes]).await?;
@@ -144,7 +144,7 @@ pub(crate) async fn allocate(stage: OnStage) -> Tried {
 }
 
 /// More files than the disk has.
-pub(crate) async fn inodes(stage: OnStage) -> Tried {
+pub(crate) async fn inodes(stage: OnStage) -> ProbeResult {
     if stage.backend().capabilities().disk_limit == DiskLimit::None {
         return Ok(lacks("inodes", "no limit of the disk"));
     }
@@ -153,7 +153,7 @@ pub(crate) async fn inodes(stage: OnStage) -> Tried {
 }
 
 /// A directory in a directory in a directory, and its end.
-pub(crate) async fn depth(stage: OnStage) -> Tried {
+pub(crate) async fn depth(stage: OnStage) -> ProbeResult {
     let room = stage.room("depth", |spec| spec.disk_inodes_max = 100_000).await?;
     let levels = stage.scaled("1500", "20000");
     let said = room.word(&["disk", "deep", levels]).await?;
@@ -166,7 +166,7 @@ pub(crate) async fn depth(stage: OnStage) -> Tried {
 }
 
 /// A directory with more names than are listed.
-pub(crate) async fn listing(stage: OnStage) -> Tried {
+pub(crate) async fn listing(stage: OnStage) -> ProbeResult {
     let count = stage.scaled("2000", "30000");
     let room = stage.room("listing", |spec| spec.disk_inodes_max = 100_000).await?;
     room.evil(&["disk", "inodes", count], |request| request.deadline_ms = FUSE * 2).await?;
@@ -192,7 +192,7 @@ pub(crate) async fn listing(stage: OnStage) -> Tried {
 }
 
 /// Commands that do not want to end.
-pub(crate) async fn outlive(stage: OnStage) -> Tried {
+pub(crate) async fn outlive(stage: OnStage) -> ProbeResult {
     let neighbour = stage.room("neighbour", |_| {}).await?;
     let mut all = Vec::new();
     for kind in ["stubborn", "stopped", "vfork", "spin"] {
@@ -220,7 +220,7 @@ async fn left(room: &Room) -> Result<&'static str, String> {
 }
 
 /// Dead processes that nobody waits for.
-pub(crate) async fn zombies(stage: OnStage) -> Tried {
+pub(crate) async fn zombies(stage: OnStage) -> ProbeResult {
     let neighbour = stage.room("neighbour", |_| {}).await?;
     let room = stage.room("zombies", |_| {}).await?;
     let mut seen = explode(&room, &neighbour, &["bomb", "zombies", "100000"], |_| {}).await?;
@@ -231,7 +231,7 @@ pub(crate) async fn zombies(stage: OnStage) -> Tried {
 }
 
 /// What the kernel keeps for a process beside its memory.
-pub(crate) async fn objects(stage: OnStage) -> Tried {
+pub(crate) async fn objects(stage: OnStage) -> ProbeResult {
     let names = stage.scaled("20000", "300000");
     each(
         &stage,
@@ -248,13 +248,13 @@ pub(crate) async fn objects(stage: OnStage) -> Tried {
 }
 
 /// Writes that go to the disk one by one.
-pub(crate) async fn fsync(stage: OnStage) -> Tried {
+pub(crate) async fn fsync(stage: OnStage) -> ProbeResult {
     let milliseconds = stage.scaled("500", "3000");
     each(&stage, &[&["bomb", "fsync", milliseconds]]).await
 }
 
 /// Whether the disk's bandwidth can be limited at all.
-pub(crate) async fn bandwidth(stage: OnStage) -> Tried {
+pub(crate) async fn bandwidth(stage: OnStage) -> ProbeResult {
     let spec = serde_json::to_value(CreateSpec::default()).map_err(|error| error.to_string())?;
     let names = spec.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     let limited = names.into_iter().any(|name| name.starts_with("io_"));

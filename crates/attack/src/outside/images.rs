@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::archive::{self, Layer};
 use crate::hostile::{self, Hostile};
 use crate::limits;
-use crate::observation::{Observation, Tried, noted, seen};
+use crate::observation::{Observation, ProbeResult, noted, seen};
 use crate::stage::own_memory;
 use crate::stage::{OnStage, Room};
 use crate::target::TEMPLATE;
@@ -75,13 +75,13 @@ async fn left(stage: &OnStage, before: &[String]) -> Result<String, String> {
     Ok(left.join(" "))
 }
 
-fn foreign(stage: &OnStage, name: &str) -> Option<Tried> {
+fn foreign(stage: &OnStage, name: &str) -> Option<ProbeResult> {
     let lacks = stage.images().foreign_reader()?.to_owned();
     Some(Ok(vec![Observation { lacks: Some(lacks), ..seen(name, "") }]))
 }
 
 /// An image that wants to be run in its own way, with storage and checks of its own.
-pub(crate) async fn wishes(stage: OnStage) -> Tried {
+pub(crate) async fn wishes(stage: OnStage) -> ProbeResult {
     let before = stage.images().left().await?;
     let program = format!("/{INSIDE}");
     let config = json!({
@@ -132,7 +132,7 @@ pub(crate) async fn wishes(stage: OnStage) -> Tried {
 }
 
 /// Working directories that lead out of a root that is not yet entered (CVE-2024-21626).
-pub(crate) async fn directories(stage: OnStage) -> Tried {
+pub(crate) async fn directories(stage: OnStage) -> ProbeResult {
     let mut all = Vec::new();
     for dir in ["/proc/self/fd/7", "/proc/self/fd/8/../../..", "../../..", "/proc/1/root", "/\0"] {
         let name = format!("working directory {dir:?}");
@@ -161,7 +161,7 @@ pub(crate) async fn directories(stage: OnStage) -> Tried {
 }
 
 /// An image that has links where a root is masked: what the sandbox has there.
-async fn redirected(stage: &OnStage, group: &str) -> Tried {
+async fn redirected(stage: &OnStage, group: &str) -> ProbeResult {
     let layer = hostile::redirecting().bytes();
     if let Err(reason) = import(stage, &layer, &json!({})).await {
         return Ok(vec![noted("image", "refused", reason)]);
@@ -190,17 +190,17 @@ async fn redirected(stage: &OnStage, group: &str) -> Tried {
 }
 
 /// What covers `/proc` in it.
-pub(crate) async fn masks(stage: OnStage) -> Tried {
+pub(crate) async fn masks(stage: OnStage) -> ProbeResult {
     redirected(&stage, "mask").await
 }
 
 /// Devices of it, the console first.
-pub(crate) async fn console(stage: OnStage) -> Tried {
+pub(crate) async fn console(stage: OnStage) -> ProbeResult {
     redirected(&stage, "device").await
 }
 
 /// Images whose layers are not what their digests say.
-pub(crate) async fn forged(stage: OnStage) -> Tried {
+pub(crate) async fn forged(stage: OnStage) -> ProbeResult {
     if let Some(lacks) = foreign(&stage, "forged") {
         return lacks;
     }
@@ -252,7 +252,7 @@ async fn unpacked(
 }
 
 /// Entries that leave the layer that they are in.
-pub(crate) async fn entries(stage: OnStage) -> Tried {
+pub(crate) async fn entries(stage: OnStage) -> ProbeResult {
     if let Some(lacks) = foreign(&stage, "entries") {
         return lacks;
     }
@@ -267,7 +267,7 @@ pub(crate) async fn entries(stage: OnStage) -> Tried {
 }
 
 /// A chain of links that is longer than what a reader follows.
-pub(crate) async fn overlong(stage: OnStage) -> Tried {
+pub(crate) async fn overlong(stage: OnStage) -> ProbeResult {
     if let Some(lacks) = foreign(&stage, "overlong") {
         return lacks;
     }
@@ -278,7 +278,7 @@ pub(crate) async fn overlong(stage: OnStage) -> Tried {
 }
 
 /// Devices, programs of root's and pipes in a layer, as a sandbox has them.
-pub(crate) async fn special(stage: OnStage) -> Tried {
+pub(crate) async fn special(stage: OnStage) -> ProbeResult {
     let mut layer = Layer::default();
     for (name, kind) in [
         ("image/block", tar::EntryType::Block),
@@ -309,7 +309,7 @@ pub(crate) async fn special(stage: OnStage) -> Tried {
 }
 
 /// Archives that careless readers read differently: what of them is in the sandbox.
-pub(crate) async fn ambiguous(stage: OnStage) -> Tried {
+pub(crate) async fn ambiguous(stage: OnStage) -> ProbeResult {
     if let Some(lacks) = foreign(&stage, "ambiguous") {
         return lacks;
     }
@@ -381,7 +381,7 @@ fn bombs() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
 }
 
 /// Imports them.
-pub(crate) async fn grown(stage: OnStage) -> Tried {
+pub(crate) async fn grown(stage: OnStage) -> ProbeResult {
     if let Some(lacks) = foreign(&stage, "grown") {
         return lacks;
     }

@@ -3,7 +3,7 @@
 use outrigger_sandbox::{Execute, FileOp};
 
 use crate::limits;
-use crate::observation::{Observation, Tried, noted, seen};
+use crate::observation::{Observation, ProbeResult, noted, seen};
 use crate::stage::own_memory;
 use crate::stage::{EVIL, OnStage, Room, refusal};
 
@@ -17,7 +17,7 @@ async fn asked(room: &Room, name: &str, change: impl FnOnce(&mut Execute)) -> Ob
 }
 
 /// Commands, environments, input and paths beyond all bounds.
-pub(crate) async fn too_long(stage: OnStage) -> Tried {
+pub(crate) async fn too_long(stage: OnStage) -> ProbeResult {
     let room = stage.room("long", |_| {}).await?;
     let words = |count: usize, length: usize| vec![vec![b'x'; length]; count];
     let argv = |words| {
@@ -50,7 +50,7 @@ pub(crate) async fn too_long(stage: OnStage) -> Tried {
 }
 
 /// Deadlines and caps beyond all bounds.
-pub(crate) async fn numbers(stage: OnStage) -> Tried {
+pub(crate) async fn numbers(stage: OnStage) -> ProbeResult {
     let room = stage.room("numbers", |_| {}).await?;
     let mut all = Vec::new();
     for deadline in [0, u64::MAX, 1 << 63, outrigger_sandbox::limits::DEADLINE_MS_MAX + 1] {
@@ -68,7 +68,7 @@ pub(crate) async fn numbers(stage: OnStage) -> Tried {
 }
 
 /// One refusal after the other.
-pub(crate) async fn denials(stage: OnStage) -> Tried {
+pub(crate) async fn denials(stage: OnStage) -> ProbeResult {
     let room = stage.room("denials", |_| {}).await?;
     let count = stage.scaled(500, 20_000);
     let before = own_memory()?;

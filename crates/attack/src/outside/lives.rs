@@ -6,11 +6,11 @@ use outrigger_sandbox::{
     DiskOrigin, Error, FileOp, FileReply, Precondition, SnapshotId, Suspend, WriteMode,
 };
 
-use crate::observation::{Observation, Tried, lacks, noted, seen};
+use crate::observation::{Observation, ProbeResult, lacks, noted, seen};
 use crate::stage::{OnStage, Room};
 
 /// What covers `/proc`, before and after the sandbox is made anew many times.
-pub(crate) async fn masks_after_restarts(stage: OnStage) -> Tried {
+pub(crate) async fn masks_after_restarts(stage: OnStage) -> ProbeResult {
     let masks = ["try", "mask"];
     let first = stage.room("masks", |_| {}).await?;
     let before = first.evil(&masks, |_| {}).await?.lines;
@@ -28,7 +28,7 @@ pub(crate) async fn masks_after_restarts(stage: OnStage) -> Tried {
 }
 
 /// What two forks of one disk, and a resumed sandbox, have in common with what was.
-pub(crate) async fn resumed(stage: OnStage) -> Tried {
+pub(crate) async fn resumed(stage: OnStage) -> ProbeResult {
     let capabilities = stage.backend().capabilities();
     let (suspend, snapshots) = (capabilities.suspend.clone(), capabilities.snapshots);
     if suspend.is_empty() && !snapshots {
@@ -54,7 +54,7 @@ pub(crate) async fn resumed(stage: OnStage) -> Tried {
     Ok(all)
 }
 
-async fn forks(room: &Room, random: &mut BTreeSet<String>, draws: &mut usize) -> Tried {
+async fn forks(room: &Room, random: &mut BTreeSet<String>, draws: &mut usize) -> ProbeResult {
     let stage = &room.stage;
     let snapshots = stage.backend().snapshots().map_err(|error| error.to_string())?;
     let name = SnapshotId::new(format!("attack-{}", room.id)).map_err(|error| error.to_string())?;
@@ -73,7 +73,7 @@ async fn forks(room: &Room, random: &mut BTreeSet<String>, draws: &mut usize) ->
 }
 
 /// Many sandboxes at once, and none of them afterwards.
-pub(crate) async fn many(stage: OnStage) -> Tried {
+pub(crate) async fn many(stage: OnStage) -> ProbeResult {
     let count = stage.scaled(8, 64);
     let mut rooms = Vec::new();
     for _ in 0..count {
@@ -100,7 +100,7 @@ pub(crate) async fn many(stage: OnStage) -> Tried {
 
 /// Appends while the sandbox is suspended and resumed beneath them: each that was
 /// acknowledged is there, once and whole.
-pub(crate) async fn suspended_writes(stage: OnStage) -> Tried {
+pub(crate) async fn suspended_writes(stage: OnStage) -> ProbeResult {
     let ways = stage.backend().capabilities().suspend.clone();
     if ways.is_empty() {
         return Ok(lacks("suspended", "no suspension"));

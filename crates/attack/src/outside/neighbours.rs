@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use outrigger_sandbox::FileOp;
 
 use crate::limits;
-use crate::observation::{Observation, Tried, seen};
+use crate::observation::{Observation, ProbeResult, seen};
 use crate::stage::{EVIL, OnStage, Room};
 
 /// A word that stands nowhere else.
@@ -21,7 +21,7 @@ async fn look(room: &Room, mark: &str) -> Result<Vec<Observation>, String> {
 }
 
 /// One plants marks wherever it can, the other looks, both at once.
-pub(crate) async fn spy(stage: OnStage) -> Tried {
+pub(crate) async fn spy(stage: OnStage) -> ProbeResult {
     let (one, other) = (stage.room("plant", |_| {}).await?, stage.room("look", |_| {}).await?);
     let mark = mark("mark");
     let plant = one.request(&[EVIL, "spy", "plant", &mark]);
@@ -68,7 +68,7 @@ async fn look_for_left(room: &Room, mark: &str) -> Result<Vec<Observation>, Stri
 }
 
 /// A disk that is gone, and what those who come after see of it.
-pub(crate) async fn destroyed(stage: OnStage) -> Tried {
+pub(crate) async fn destroyed(stage: OnStage) -> ProbeResult {
     let mark = mark("left");
     let room = stage.room("left", |_| {}).await?;
     room.word(&["spy", "leave", &mark]).await?;
@@ -86,7 +86,7 @@ pub(crate) async fn destroyed(stage: OnStage) -> Tried {
 }
 
 /// Listeners of the host on its loopback and in its abstract names.
-pub(crate) async fn host_listener(stage: OnStage) -> Tried {
+pub(crate) async fn host_listener(stage: OnStage) -> ProbeResult {
     // The marks of the one who looks are the host's here.
     let mark = mark("host");
     let local = SocketAddr::from_abstract_name(&mark).and_then(|at| UnixListener::bind_addr(&at));

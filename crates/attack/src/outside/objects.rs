@@ -11,13 +11,13 @@ use std::time::Duration;
 use outrigger_sandbox::FileOp;
 
 use crate::limits;
-use crate::observation::{Observation, Tried, noted};
+use crate::observation::{Observation, ProbeResult, noted};
 use crate::stage::{EVIL, OnStage, Room, lines};
 
 const KINDS: [&str; 7] = ["timers", "signals", "queues", "inotify", "aio", "terminals", "pipes"];
 
 /// Each kind, in a sandbox of its own.
-pub(crate) async fn taken(stage: OnStage) -> Tried {
+pub(crate) async fn taken(stage: OnStage) -> ProbeResult {
     let neighbour = stage.room("neighbour", |_| {}).await?;
     let mut all = Vec::new();
     for kind in KINDS {

@@ -5,12 +5,12 @@ use std::time::Instant;
 use outrigger_sandbox::{End, Streams};
 
 use crate::limits;
-use crate::observation::{Tried, noted};
+use crate::observation::{ProbeResult, noted};
 use crate::stage::own_memory;
 use crate::stage::{EVIL, OnStage};
 
 /// More output than anybody keeps, none of it in lines.
-pub(crate) async fn floods(stage: OnStage) -> Tried {
+pub(crate) async fn floods(stage: OnStage) -> ProbeResult {
     let room = stage.room("flood", |_| {}).await?;
     let mebibytes: u64 = stage.scaled(128, 2_048);
     let mut all = Vec::new();
@@ -40,7 +40,7 @@ pub(crate) async fn floods(stage: OnStage) -> Tried {
 }
 
 /// A command that ends, while a child of it keeps the output open.
-pub(crate) async fn hold(stage: OnStage) -> Tried {
+pub(crate) async fn hold(stage: OnStage) -> ProbeResult {
     let room = stage.room("hold", |_| {}).await?;
     let begun = Instant::now();
     let said = room.evil(&["bomb", "hold", "60"], |_| {}).await?;

@@ -2,7 +2,7 @@
 
 use outrigger_sandbox::{FileOp, FileReply, Precondition, WriteMode, limits};
 
-use crate::observation::{Observation, Tried, noted, seen};
+use crate::observation::{Observation, ProbeResult, noted, seen};
 use crate::stage::{OnStage, Room};
 
 fn read(path: &str) -> FileOp {
@@ -51,7 +51,7 @@ async fn laid_out(stage: &OnStage) -> Result<Room, String> {
 }
 
 /// A FIFO that nobody writes to.
-pub(crate) async fn fifo(stage: OnStage) -> Tried {
+pub(crate) async fn fifo(stage: OnStage) -> ProbeResult {
     let room = laid_out(&stage).await?;
     let mut all = Vec::new();
     for (name, op) in operations(&room, "/workspace/special/fifo") {
@@ -65,7 +65,7 @@ pub(crate) async fn fifo(stage: OnStage) -> Tried {
 }
 
 /// Devices, sockets and what is none of a sandbox's files.
-pub(crate) async fn devices(stage: OnStage) -> Tried {
+pub(crate) async fn devices(stage: OnStage) -> ProbeResult {
     let room = laid_out(&stage).await?;
     let paths = [
         "/dev/zero",
@@ -101,7 +101,7 @@ pub(crate) async fn devices(stage: OnStage) -> Tried {
 }
 
 /// A file that is larger than what anybody can hold.
-pub(crate) async fn large(stage: OnStage) -> Tried {
+pub(crate) async fn large(stage: OnStage) -> ProbeResult {
     let room = laid_out(&stage).await?;
     let path = || "/workspace/special/large".to_owned();
     let chunk = limits::FILE_CHUNK_BYTES_MAX;
@@ -134,7 +134,7 @@ pub(crate) async fn large(stage: OnStage) -> Tried {
 }
 
 /// Links out of the workspace, to nowhere, and to themselves.
-pub(crate) async fn links(stage: OnStage) -> Tried {
+pub(crate) async fn links(stage: OnStage) -> ProbeResult {
     let room = laid_out(&stage).await?;
     let names = ["outside", "outside-dir/passwd", "up", "dangling", "loop-a", "chain-40"];
     let mut all = Vec::new();
@@ -159,7 +159,7 @@ pub(crate) async fn links(stage: OnStage) -> Tried {
 }
 
 /// Paths in all forms that other systems take for something else.
-pub(crate) async fn forms(stage: OnStage) -> Tried {
+pub(crate) async fn forms(stage: OnStage) -> ProbeResult {
     let room = stage.room("forms", |_| {}).await?;
     let mut all: Vec<Observation> = Vec::new();
     for (name, path) in [("normal", "/workspace/a"), ("a name of 255 bytes", &"x".repeat(255))] {
@@ -199,7 +199,7 @@ pub(crate) async fn forms(stage: OnStage) -> Tried {
 }
 
 /// One place by several names, seen the same by all operations.
-pub(crate) async fn routes(stage: OnStage) -> Tried {
+pub(crate) async fn routes(stage: OnStage) -> ProbeResult {
     let room = stage.room("routes", |_| {}).await?;
     room.files(write(&room, "/workspace/dir/file")).await;
     let same = [
@@ -232,7 +232,7 @@ pub(crate) async fn routes(stage: OnStage) -> Tried {
 }
 
 /// Names that a host must not join to its own paths unseen.
-pub(crate) async fn strange(stage: OnStage) -> Tried {
+pub(crate) async fn strange(stage: OnStage) -> ProbeResult {
     let room = stage.room("strange", |_| {}).await?;
     let made = room.word(&["disk", "strange"]).await?;
     if made != "done" {
@@ -276,7 +276,7 @@ pub(crate) async fn strange(stage: OnStage) -> Tried {
 }
 
 /// What runs later, elsewhere: it may be written, and is seen by whoever reviews.
-pub(crate) async fn later(stage: OnStage) -> Tried {
+pub(crate) async fn later(stage: OnStage) -> ProbeResult {
     let room = stage.room("later", |_| {}).await?;
     let paths = [
         ".git/hooks/pre-commit",

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use outrigger_sandbox::{FileOp, FileReply};
 
 use crate::limits;
-use crate::observation::{Observation, Tried, noted, seen};
+use crate::observation::{Observation, ProbeResult, noted, seen};
 use crate::stage::{EVIL, OnStage, Room};
 
 /// What is measured, in the order in which it is.
@@ -145,7 +145,7 @@ fn compared(
 }
 
 /// All bombs at once in one sandbox; another one and this process meanwhile.
-pub(crate) async fn pressure(stage: OnStage) -> Tried {
+pub(crate) async fn pressure(stage: OnStage) -> ProbeResult {
     let rounds = stage.scaled(2, 30);
     let window = Duration::from_millis(stage.scaled(300, 1_000));
     let neighbour = stage.room("neighbour", |_| {}).await?;

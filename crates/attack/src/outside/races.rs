@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{FileOp, FileReply, Precondition, WriteMode};
 
-use crate::observation::{Observation, Tried, noted};
+use crate::observation::{Observation, ProbeResult, noted};
 use crate::stage::{EVIL, OnStage, Room};
 
 /// Places outside every root of file operations where the sandbox's user may write,
@@ -12,7 +12,7 @@ use crate::stage::{EVIL, OnStage, Room};
 const TARGETS: [&str; 3] = ["/dev/shm/outside", "/var/tmp/outside", "/var/outrigger/output"];
 
 /// Writes, reads and removes beneath a directory that is exchanged for a link meanwhile.
-pub(crate) async fn race(stage: OnStage) -> Tried {
+pub(crate) async fn race(stage: OnStage) -> ProbeResult {
     let mut all = Vec::new();
     for target in TARGETS {
         let room = stage.room("race", |_| {}).await?;

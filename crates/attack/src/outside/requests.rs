@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use outrigger_sandbox::{Command, CreateSpec, DiskOrigin, FileOp, SandboxId, SnapshotId, Streams};
 
-use crate::observation::{Tried, seen};
+use crate::observation::{ProbeResult, seen};
 use crate::stage::{EVIL, OnStage, refusal};
 
 /// Magic links through which a guest's own descriptors and root can be named.
@@ -20,7 +20,7 @@ const MAGIC: [&str; 8] = [
 ];
 
 /// Descriptors of whoever starts a command, as working directory and as program.
-pub(crate) async fn descriptors(stage: OnStage) -> Tried {
+pub(crate) async fn descriptors(stage: OnStage) -> ProbeResult {
     let room = stage.room("descriptors", |_| {}).await?;
     let (id, path) = (stage.exec_id(), "/workspace/magic".to_owned());
     let link = FileOp::Link { id, path, target: "/proc/self/fd/4".to_owned() };
@@ -53,7 +53,7 @@ pub(crate) async fn descriptors(stage: OnStage) -> Tried {
 }
 
 /// What starts commands, asked to start itself.
-pub(crate) async fn own_program(stage: OnStage) -> Tried {
+pub(crate) async fn own_program(stage: OnStage) -> ProbeResult {
     let room = stage.room("self", |_| {}).await?;
     let mut all = Vec::new();
     let script = FileOp::Write {
@@ -84,7 +84,7 @@ pub(crate) async fn own_program(stage: OnStage) -> Tried {
 }
 
 /// Whether the guest serves after all that can be done to it.
-pub(crate) async fn guest_survives(stage: OnStage) -> Tried {
+pub(crate) async fn guest_survives(stage: OnStage) -> ProbeResult {
     let room = stage.room("guest", |_| {}).await?;
     for _ in 0..stage.scaled(2, 20) {
         room.evil(&["try", "guest"], |_| {}).await?;
@@ -97,7 +97,7 @@ pub(crate) async fn guest_survives(stage: OnStage) -> Tried {
 }
 
 /// Escape sequences, which are for no terminal of ours.
-pub(crate) async fn escapes(stage: OnStage) -> Tried {
+pub(crate) async fn escapes(stage: OnStage) -> ProbeResult {
     let room = stage.room("escapes", |_| {}).await?;
     let mut request = room.request(&[EVIL, "bomb", "garbage", "1"]);
     request.stdout_bytes_max = 8;
@@ -109,7 +109,7 @@ pub(crate) async fn escapes(stage: OnStage) -> Tried {
 }
 
 /// What can be asked for at all, by the names of its fields.
-pub(crate) async fn fields(_: OnStage) -> Tried {
+pub(crate) async fn fields(_: OnStage) -> ProbeResult {
     let spec = serde_json::to_value(CreateSpec::default()).map_err(|error| error.to_string())?;
     let names: BTreeSet<&str> =
         spec.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
@@ -118,7 +118,7 @@ pub(crate) async fn fields(_: OnStage) -> Tried {
 }
 
 /// Names that a careless backend would join to a path.
-pub(crate) async fn names(_: OnStage) -> Tried {
+pub(crate) async fn names(_: OnStage) -> ProbeResult {
     let long = "x".repeat(129);
     let names =
         ["..", ".", "../x", "a/b", "/etc", "", "a\0b", "a b", ".hidden", "a\nb", "ä", "%2e", &long];
@@ -133,7 +133,7 @@ pub(crate) async fn names(_: OnStage) -> Tried {
 }
 
 /// Templates and snapshots that are not there, or are paths.
-pub(crate) async fn templates(stage: OnStage) -> Tried {
+pub(crate) async fn templates(stage: OnStage) -> ProbeResult {
     let mut all = Vec::new();
     let mut origins: Vec<DiskOrigin> =
         ["../../etc", "/", "", "host-tools/../..", "no-such-template", "a\0b"]

@@ -6,7 +6,7 @@ use outrigger_sandbox::{
     ContentDigest, FileOp, FileReply, GrepPattern, Occurrences, Precondition, WriteMode, limits,
 };
 
-use crate::observation::{Observation, Tried, noted, seen};
+use crate::observation::{Observation, ProbeResult, noted, seen};
 use crate::stage::{OnStage, Room};
 
 async fn put(room: &Room, path: &str, contents: &[u8]) -> Result<(), String> {
@@ -45,7 +45,7 @@ async fn timed(room: &Room, name: &str, op: FileOp) -> Observation {
 }
 
 /// Edits that would make ten thousand times as much as they found.
-pub(crate) async fn edits(stage: OnStage) -> Tried {
+pub(crate) async fn edits(stage: OnStage) -> ProbeResult {
     let room = stage.room("edits", |_| {}).await?;
     let path = "/workspace/many";
     put(&room, path, &vec![b'a'; stage.scaled(3 << 20, 15 << 20)]).await?;
@@ -71,7 +71,7 @@ pub(crate) async fn edits(stage: OnStage) -> Tried {
 }
 
 /// Patterns that take for ever where an engine goes back.
-pub(crate) async fn patterns(stage: OnStage) -> Tried {
+pub(crate) async fn patterns(stage: OnStage) -> ProbeResult {
     let room = stage.room("patterns", |_| {}).await?;
     put(&room, "/workspace/text", &vec![b'a'; stage.scaled(64 << 10, 2 << 20)]).await?;
     let nested = format!("{}a{}", "(".repeat(2_000), ")".repeat(2_000));
@@ -99,7 +99,7 @@ pub(crate) async fn patterns(stage: OnStage) -> Tried {
 }
 
 /// Globs that ask for everything in every way.
-pub(crate) async fn globs(stage: OnStage) -> Tried {
+pub(crate) async fn globs(stage: OnStage) -> ProbeResult {
     let room = stage.room("globs", |_| {}).await?;
     room.evil(&["disk", "deep", "200"], |_| {}).await?;
     let patterns = [
@@ -122,7 +122,7 @@ pub(crate) async fn globs(stage: OnStage) -> Tried {
 }
 
 /// A file that another one changed since it was read.
-pub(crate) async fn conflict(stage: OnStage) -> Tried {
+pub(crate) async fn conflict(stage: OnStage) -> ProbeResult {
     let room = stage.room("conflict", |_| {}).await?;
     put(&room, "/workspace/file", b"as it is now").await?;
     let op = FileOp::Write {
@@ -140,7 +140,7 @@ pub(crate) async fn conflict(stage: OnStage) -> Tried {
 }
 
 /// Bytes that are no text, with every line end, around an edit.
-pub(crate) async fn binary(stage: OnStage) -> Tried {
+pub(crate) async fn binary(stage: OnStage) -> ProbeResult {
     let room = stage.room("binary", |_| {}).await?;
     let around: Vec<u8> = (0..=255).chain(*b"\r\n\n\r\xef\xbb\xbf\xff\xfe").collect();
     let whole = |middle: &[u8]| [&around[..], middle, &around].concat();

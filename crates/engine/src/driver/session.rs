@@ -4,7 +4,7 @@
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use outrigger_agent::{
-    Amounts, Event, Kept, Loss, Outcome, Park, Record, Seq, SessionId, State, Touched,
+    Amounts, Event, Loss, Outcome, Park, Record, Seq, SessionId, SnapshotRef, State, Touched,
 };
 use outrigger_sandbox::Sandbox;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ pub(crate) struct Completion {
     /// The sandbox that turned out to be gone.
     pub(crate) lost: Option<SandboxLoss>,
     /// What was kept of the sandbox that was made, and its name.
-    pub(crate) kept: Option<(String, Kept)>,
+    pub(crate) kept: Option<(String, SnapshotRef)>,
     /// The sandbox that it was done in, and its name.
     pub(crate) attached: Option<(String, Arc<dyn Sandbox>)>,
     /// What was done to entries of memory and skills meanwhile.

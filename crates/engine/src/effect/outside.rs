@@ -8,7 +8,7 @@ use outrigger_agent::{
     egress_bytes,
 };
 use outrigger_sandbox::{ExecId, Sandbox};
-use outrigger_tools::outside::{Calling, Fault, label, shown};
+use outrigger_tools::outside::{Fault, OutsideCall, label, shown};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -97,7 +97,7 @@ impl OutsideAttempt {
         if let (AttemptKind::Interrupted, Some(sandbox)) = (self.kind, &sandbox) {
             self.end_those_before(&**sandbox).await;
         }
-        let calling = Calling {
+        let calling = OutsideCall {
             tool: &self.tool.tool,
             held_to: self.tool.held_to(),
             arguments: &self.arguments,

@@ -2,7 +2,7 @@
 //! one that was lost: over its disk, from what was kept of it, or from the start.
 
 use outrigger_agent::{
-    Amounts, Failure, Kept, Outcome, Product, Replacement, SandboxReady, Seq, SessionId,
+    Amounts, Failure, Outcome, Product, Replacement, SandboxReady, Seq, SessionId, SnapshotRef,
 };
 use outrigger_sandbox::{CreateOutcome, DiskOrigin, Error, ListedSandbox, Sandbox};
 use outrigger_store::Blobs;
@@ -69,7 +69,7 @@ struct Provision {
 struct ProvisionedSandbox {
     ready: SandboxReady,
     sandbox: Arc<dyn Sandbox>,
-    kept: Option<Kept>,
+    kept: Option<SnapshotRef>,
 }
 
 /// Why a sandbox could not be made.
@@ -147,7 +147,7 @@ impl Provision {
 
     /// What is kept of it, the oldest first. The sessions that share one know nothing
     /// of what the others kept.
-    async fn kept(&self) -> Vec<Kept> {
+    async fn kept(&self) -> Vec<SnapshotRef> {
         match self.handle.backend.snapshots() {
             Ok(snapshots) if self.handle.shared => {
                 of_sandbox(snapshots, &self.handle.id).await.unwrap_or_default()
@@ -158,7 +158,7 @@ impl Provision {
 
     /// Over its own disk if there is a sound one, else from what was kept last, from
     /// what was kept before that, or from the template.
-    async fn create(&self, kept: &[Kept]) -> Result<Arc<dyn Sandbox>, Error> {
+    async fn create(&self, kept: &[SnapshotRef]) -> Result<Arc<dyn Sandbox>, Error> {
         let SandboxHandle { id, backend, .. } = &self.handle;
         let origins = kept.iter().rev().filter_map(origin_of).chain([self.handle.template()]);
         let mut last = None;
@@ -202,7 +202,7 @@ impl Provision {
     }
 
     /// Keeps it as it was filled. Failing to is no failure: it can be filled again.
-    async fn take_snapshot(&self) -> Option<Kept> {
+    async fn take_snapshot(&self) -> Option<SnapshotRef> {
         if self.handle.retention.snapshots == SnapshotPolicy::Off {
             return None;
         }
@@ -219,8 +219,8 @@ impl Provision {
 }
 
 /// The snapshot that a disk began from.
-fn snapshot_of(listed: ListedSandbox, kept: &[Kept]) -> Option<Kept> {
+fn snapshot_of(listed: ListedSandbox, kept: &[SnapshotRef]) -> Option<SnapshotRef> {
     let DiskOrigin::Snapshot(name) = listed.origin else { return None };
     let known = kept.iter().find(|kept| kept.snapshot == name.as_str()).cloned();
-    Some(known.unwrap_or(Kept { snapshot: name.to_string(), at_ms: listed.made_at_ms }))
+    Some(known.unwrap_or(SnapshotRef { snapshot: name.to_string(), at_ms: listed.made_at_ms }))
 }

@@ -297,7 +297,7 @@ async fn copied(
     theirs: &SandboxHandle,
     parent: &SessionId,
     effect: Seq,
-) -> Result<outrigger_agent::Kept, SandboxError> {
+) -> Result<outrigger_agent::SnapshotRef, SandboxError> {
     let snapshots = theirs.backend.snapshots()?;
     let pause = Duration::from_millis(limits::COPY_PAUSE_MS);
     for _ in 1..limits::COPY_ATTEMPTS_MAX {

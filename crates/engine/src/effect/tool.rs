@@ -2,7 +2,7 @@
 //! sandbox is made or woken for those.
 
 use outrigger_agent::{
-    Amounts, Loss, Outcome, Phase, Place, Product, Seen, Seq, SessionId, Status, ToolCall,
+    Amounts, FileBaseline, Loss, Outcome, Phase, Place, Product, Seq, SessionId, Status, ToolCall,
     ToolOutput, Touched,
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
@@ -123,7 +123,7 @@ struct ToolAttempt {
     sandbox: Option<ToolSandbox>,
     kind: AttemptKind,
     /// What the file that it changes was when it was approved.
-    seen: Option<Seen>,
+    seen: Option<FileBaseline>,
     /// Memory and skills, where the session has them.
     memory: Option<SessionMemory>,
 }

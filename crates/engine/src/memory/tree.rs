@@ -7,8 +7,8 @@ use outrigger_sandbox::{
     ExpectedRevision, FileError, FileErrorKind, Node, Tree, TreeEntry, TreeOp, TreeReply,
 };
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryStat, EntryState,
-    Error as EntryError, Expected as ExpectedEntry, NewProposal, Reviews, Via,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
+    EntryStat, EntryState, Error as EntryError, NewProposal, Reviews, Via,
 };
 use outrigger_tools::namespace::{SeenRevisions, canonical};
 use std::collections::{BTreeMap, BTreeSet};
@@ -439,10 +439,10 @@ impl MemoryView {
     }
 }
 
-fn expects(expected: ExpectedRevision) -> ExpectedEntry {
+fn expects(expected: ExpectedRevision) -> EntryPrecondition {
     match expected {
-        ExpectedRevision::Absent => ExpectedEntry::Absent,
-        ExpectedRevision::Revision(revision) => ExpectedEntry::Revision(revision),
+        ExpectedRevision::Absent => EntryPrecondition::Absent,
+        ExpectedRevision::Revision(revision) => EntryPrecondition::Revision(revision),
     }
 }
 

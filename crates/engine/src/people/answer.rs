@@ -3,7 +3,9 @@
 //! Owns that an answer is one fenced append, so that of two who answer at once one is
 //! told that it came too late. It performs nothing: a driver decides everything again.
 
-use outrigger_agent::{Answer, Asked, Digest, Phase, Seq, SessionId, State, Unanswerable, Work};
+use outrigger_agent::{
+    Answer, ApprovalRequest, Digest, Phase, Seq, SessionId, State, Unanswerable, Work,
+};
 use outrigger_policy::{Approved, Verdict};
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
@@ -24,7 +26,7 @@ pub struct AnswerRequest {
     /// Digest of the arguments that they looked at; another effect's are refused.
     pub arguments: Option<Digest>,
     /// What they were asked; if something else is asked by now, nothing is answered.
-    pub asked: Option<Asked>,
+    pub asked: Option<ApprovalRequest>,
     /// What they say.
     pub answer: Answer,
 }
@@ -136,7 +138,11 @@ impl Engine {
 }
 
 /// A yes to what the rules ask is none to what a budget asks about the same effect.
-fn same_question(state: &State, id: Seq, asked: Option<&Asked>) -> Result<(), Unanswerable> {
+fn same_question(
+    state: &State,
+    id: Seq,
+    asked: Option<&ApprovalRequest>,
+) -> Result<(), Unanswerable> {
     let open = state.effect(id).filter(|effect| effect.phase == Phase::Asked);
     let now = open.and_then(|effect| effect.asked.as_ref());
     match (asked, now) {

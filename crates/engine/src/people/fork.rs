@@ -5,7 +5,7 @@
 //! A fork is opened in one append and a rewind is one: there is none by halves.
 
 use outrigger_agent::{
-    Cut, CutSandbox, Event, Kept, Record, SandboxReady, Seq, SessionId, Spec, State,
+    Cut, CutSandbox, Event, Record, SandboxReady, Seq, SessionId, SnapshotRef, Spec, State,
 };
 use outrigger_sandbox::{Error as SandboxError, SnapshotId};
 use outrigger_store::Error as StoreError;
@@ -29,7 +29,7 @@ pub struct SessionCheckpoint {
     /// What was said last, its first line; empty before anything was.
     pub said: String,
     /// What is kept of its sandboxes' disks, as the session then knew.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<SnapshotRef>,
     /// Names of sandboxes whose disk is not kept any more: it can't be gone back to.
     pub gone: Vec<String>,
 }
@@ -262,7 +262,7 @@ enum Fallback {
 }
 
 fn checkpoint(state: &State, at_ms: u64) -> SessionCheckpoint {
-    let kept: Vec<Kept> = state.last_kept().cloned().collect();
+    let kept: Vec<SnapshotRef> = state.last_kept().cloned().collect();
     let gone = kept.iter().map(|kept| kept.snapshot.clone()).collect();
     let said = last_said(state.conversation()).unwrap_or_default();
     SessionCheckpoint { at: state.seq(), at_ms, status: state.status(), said, kept, gone }

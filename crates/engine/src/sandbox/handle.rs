@@ -2,7 +2,7 @@
 //!
 //! Must never ask a backend anything but what it can do.
 
-use outrigger_agent::{Kept, SandboxScope, SandboxSpec, SessionId, State, Workspace};
+use outrigger_agent::{SandboxScope, SandboxSpec, SessionId, SnapshotRef, State, Workspace};
 use outrigger_sandbox::{Backend, CreateSpec, DiskOrigin, Isolation, SandboxId};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) struct SandboxHandle {
     pub(crate) retention: RetentionPolicy,
     pub(crate) content: Option<Workspace>,
     /// What is kept of it, the oldest first, as the session knows.
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<SnapshotRef>,
     asked: Option<SandboxSpec>,
     spec: CreateSpec,
 }
@@ -110,7 +110,7 @@ impl SandboxHandle {
 }
 
 /// A snapshot as a place to begin from.
-pub(crate) fn origin_of(kept: &Kept) -> Option<DiskOrigin> {
+pub(crate) fn origin_of(kept: &SnapshotRef) -> Option<DiskOrigin> {
     let name = outrigger_sandbox::SnapshotId::new(kept.snapshot.as_str());
     name.ok().map(DiskOrigin::Snapshot)
 }

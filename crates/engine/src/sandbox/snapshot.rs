@@ -1,6 +1,6 @@
 //! Snapshots of sandboxes: how they are named, taken and removed.
 
-use outrigger_agent::{Kept, Seq, SessionId};
+use outrigger_agent::{Seq, SessionId, SnapshotRef};
 use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId, Snapshots};
 
 use super::handle::SandboxHandle;
@@ -14,10 +14,10 @@ impl SandboxHandle {
         snapshots: &dyn Snapshots,
         session: &SessionId,
         seq: Seq,
-    ) -> Result<Kept, Error> {
+    ) -> Result<SnapshotRef, Error> {
         let name = self.snapshot_name(session, seq)?;
         let taken = snapshots.take(&self.id, &name).await?;
-        Ok(Kept { snapshot: name.to_string(), at_ms: taken.taken_at_ms })
+        Ok(SnapshotRef { snapshot: name.to_string(), at_ms: taken.taken_at_ms })
     }
 
     /// The name of the snapshot of the disk as it is after `seq`.
@@ -72,11 +72,11 @@ pub(crate) fn is_ours(snapshot: &Snapshot) -> bool {
 pub(crate) async fn of_sandbox(
     snapshots: &dyn Snapshots,
     sandbox: &SandboxId,
-) -> Result<Vec<Kept>, Error> {
+) -> Result<Vec<SnapshotRef>, Error> {
     let mut found = snapshots.list().await?;
     found.retain(|snapshot| snapshot.sandbox == *sandbox && is_ours(snapshot));
     found.sort_by_key(|snapshot| snapshot.taken_at_ms);
-    let kept = |snapshot: Snapshot| Kept {
+    let kept = |snapshot: Snapshot| SnapshotRef {
         snapshot: snapshot.name.to_string(),
         at_ms: snapshot.taken_at_ms,
     };

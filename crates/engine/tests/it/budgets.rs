@@ -138,7 +138,7 @@ async fn a_yes_to_the_rules_is_none_to_a_budget() {
         let state = engine.state(&id).await.unwrap();
         let (effect, _, asked) = state.asked().next().unwrap();
         questions.push(asked.clone());
-        let yes = |asked: &outrigger_agent::Asked| AnswerRequest {
+        let yes = |asked: &outrigger_agent::ApprovalRequest| AnswerRequest {
             effect,
             by: "person:test".to_owned(),
             arguments: None,

@@ -314,7 +314,7 @@ async fn every_change_of_an_effect_is_journalled() {
     let mut writes = Vec::new();
     for number in 0..2_300 {
         let place = at(&format!("/memory/user/m/{number}.md"), "person:test");
-        let expected = outrigger_store::entries::Expected::Absent;
+        let expected = outrigger_store::entries::EntryPrecondition::Absent;
         let change = ChangeRequest::Write { at: place, expected, file: EntryFile::of("x") };
         writes.push(memory.store.inner.change(&scope, change, by()));
     }

@@ -7,8 +7,8 @@ use outrigger_engine::{MemoryService, ServedTrees};
 use outrigger_policy::{Action, Directory, Facts, MemoryScope, RuleSet, Scope, Verdict};
 use outrigger_store::entries::{
     Attribution, ChangeOutcome, ChangeRequest, Contents, Entries, EntryAddress, EntryFile,
-    EntryListing, EntryPath, EntryStat, Error, Expected, Hit, Reviews, Search, Settings, Version,
-    Via,
+    EntryListing, EntryPath, EntryPrecondition, EntryStat, Error, Hit, Reviews, Search, Settings,
+    Version, Via,
 };
 use outrigger_store::{Journal, Sqlite, load_all};
 use serde_json::json;
@@ -137,7 +137,7 @@ impl MemoryWorld {
     pub(crate) async fn put(&self, path: &str, text: &str, person: &str, by: Attribution) {
         let change = ChangeRequest::Write {
             at: at(path, person),
-            expected: Expected::Absent,
+            expected: EntryPrecondition::Absent,
             file: EntryFile::of(text),
         };
         self.store.inner.change(&scope(person), change, by).await.unwrap();

@@ -4,7 +4,7 @@ use outrigger_agent::{Concurrency, Event, Outcome, Raw, Record, Seq, ToolSpec};
 use outrigger_engine::Engine;
 use outrigger_sandbox::{Backend, Command, End, ExecId, Execute, LifecycleState};
 use outrigger_store::{Journal, SessionSummary, load_all};
-use outrigger_tools::outside::{Declared, Offer, ToolDescription};
+use outrigger_tools::outside::{DeclaredEffect, Offer, ToolDescription};
 
 use crate::model::{Step, call, done, run};
 use crate::world::{World, drive, next_turn, session, work};
@@ -78,7 +78,7 @@ fn outside() -> ToolSpec {
         server: "aside",
         described: &ToolDescription { tool, description, schema },
         changed: None,
-        declared: Declared::ReadOnly,
+        declared: DeclaredEffect::ReadOnly,
         concurrency: Concurrency::Exclusive,
         sandbox: Some("work"),
         timeout_ms: 60_000,

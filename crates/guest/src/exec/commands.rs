@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::wire::{GuestReply, Stream};
-use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
+use outrigger_sandbox::{End, Error, ExecId, ExecOutcome, Execute, Input, limits as door};
 
 use crate::connection::Connections;
 use crate::exec::caller::Caller;
@@ -146,7 +146,7 @@ impl Commands {
                 ));
                 let entry = CommandEntry {
                     output,
-                    state: State::Ended(Ok(Executed::never_ran())),
+                    state: State::Ended(Ok(ExecOutcome::never_ran())),
                     watchers: Vec::new(),
                     killers: Vec::new(),
                 };
@@ -323,7 +323,7 @@ impl Commands {
 
     fn finish(&mut self, id: ExecId, out: &mut Connections) {
         let Some(entry) = self.table.entry(&id) else { return };
-        let gone = State::Ended(Ok(Executed::never_ran()));
+        let gone = State::Ended(Ok(ExecOutcome::never_ran()));
         let State::Running(running) = std::mem::replace(&mut entry.state, gone) else { return };
         let memory = &mut self.memory;
         let finished = running.finish(
@@ -389,7 +389,7 @@ fn advance(watcher: &mut Watcher, output: &Output, state: &State, out: &mut Conn
         }
     }
     let State::Ended(outcome) = state else { return out.has_room(caller.connection).is_some() };
-    let outcome = outcome.clone().map(|executed| Executed {
+    let outcome = outcome.clone().map(|executed| ExecOutcome {
         stdout_dropped_bytes: output.stdout.dropped,
         stderr_dropped_bytes: output.stderr.dropped,
         ..executed

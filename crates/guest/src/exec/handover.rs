@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::OwnedFd;
 
 use outrigger_sandbox::wire::{self, FrameBuffer, Stream, WireError};
-use outrigger_sandbox::{Error, ExecId, Executed, FileReply, limits as door};
+use outrigger_sandbox::{Error, ExecId, ExecOutcome, FileReply, limits as door};
 use serde::{Deserialize, Serialize};
 
 use crate::exec::output::{CappedBuffer, Output, SpillDir};
@@ -29,7 +29,7 @@ enum HandoverRecord {
     /// A changing file operation.
     File { id: ExecId, answer: Result<FileReply, Error> },
     /// A command; its output follows.
-    Command { id: ExecId, outcome: Result<Executed, Error>, dropped: [u64; 2] },
+    Command { id: ExecId, outcome: Result<ExecOutcome, Error>, dropped: [u64; 2] },
     /// The next bytes of the command before.
     Output {
         stream: Stream,
@@ -105,7 +105,7 @@ fn put_command(
 #[derive(Debug)]
 struct PartialCommand {
     id: ExecId,
-    outcome: Result<Executed, Error>,
+    outcome: Result<ExecOutcome, Error>,
     dropped: [u64; 2],
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -239,7 +239,7 @@ mod tests {
             CappedBuffer::again(vec![7; 300_000], 3),
             CappedBuffer::again(vec![0, 255], 0),
         );
-        let (state, watchers) = (State::Ended(Ok(Executed::never_ran())), Vec::new());
+        let (state, watchers) = (State::Ended(Ok(ExecOutcome::never_ran())), Vec::new());
         let entry = CommandEntry { output, state, watchers, killers: Vec::new() };
         table.insert(id("command"), Slot::Command(Box::new(entry)));
         table.finish(id("command"), 300_002);
@@ -277,9 +277,8 @@ mod tests {
             (entry.output.stdout.dropped, &entry.output.stderr.bytes[..]),
             (3, &[0, 255][..])
         );
-        assert!(
-            matches!(&entry.state, State::Ended(Ok(executed)) if *executed == Executed::never_ran())
-        );
+        let never = ExecOutcome::never_ran();
+        assert!(matches!(&entry.state, State::Ended(Ok(executed)) if *executed == never));
         assert!(matches!(table.look(&id("file")), ExecLookup::Forgotten));
         assert!(matches!(
             table.look(&id("n9")),
@@ -314,7 +313,7 @@ mod tests {
         for (number, bytes) in [(last.clone(), door::KEPT_OUTPUT_BYTES_MAX / 2), (id("z"), most)] {
             let kept = || CappedBuffer::again(vec![7; bytes], 0);
             let (output, state) =
-                (Output::again(kept(), kept()), State::Ended(Ok(Executed::never_ran())));
+                (Output::again(kept(), kept()), State::Ended(Ok(ExecOutcome::never_ran())));
             let entry = CommandEntry { output, state, watchers: Vec::new(), killers: Vec::new() };
             table.insert(number.clone(), Slot::Command(Box::new(entry)));
             table.finish(number, 2 * bytes);
@@ -330,7 +329,7 @@ mod tests {
         // More is not written, and this life is told so.
         let kept = || CappedBuffer::again(vec![7; most], 0);
         let (output, state) =
-            (Output::again(kept(), kept()), State::Ended(Ok(Executed::never_ran())));
+            (Output::again(kept(), kept()), State::Ended(Ok(ExecOutcome::never_ran())));
         let watchers = vec![Watcher::new(Caller { connection: 1, request: 1 })];
         table.entry(&id("z")).unwrap().watchers = watchers;
         let entry = CommandEntry { output, state, watchers: Vec::new(), killers: Vec::new() };

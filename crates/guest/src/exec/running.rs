@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::wire::Stream;
-use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
+use outrigger_sandbox::{End, Error, ExecId, ExecOutcome, Execute, Input, limits as door};
 use rustix::io::Errno;
 
 use crate::exec::caller::Caller;
@@ -51,7 +51,7 @@ pub(crate) struct RunningCommand {
 /// What is left of a command that ended.
 #[derive(Debug)]
 pub(crate) struct FinishedCommand {
-    pub(crate) outcome: Result<Executed, Error>,
+    pub(crate) outcome: Result<ExecOutcome, Error>,
     pub(crate) group: Group,
     /// Pipes that background children still hold. They are read on, so that those
     /// children don't die of a closed pipe.
@@ -266,7 +266,7 @@ impl RunningCommand {
         let ended = self.exit.map_or_else(Instant::now, |(_, at)| at);
         let outcome = match spawn::refusal(&self.report, &self.program) {
             Some(error) => Err(error),
-            None => Ok(Executed {
+            None => Ok(ExecOutcome {
                 stdout: Vec::new(),
                 stderr: Vec::new(),
                 stdout_dropped_bytes: 0,

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use outrigger_sandbox::{Error, ExecId, Executed, FileError, FileReply, limits as door};
+use outrigger_sandbox::{Error, ExecId, ExecOutcome, FileError, FileReply, limits as door};
 use sha2::{Digest as _, Sha256};
 
 use crate::exec::caller::Caller;
@@ -41,7 +41,7 @@ pub(crate) struct CommandEntry {
 #[derive(Debug)]
 pub(crate) enum State {
     Running(Box<RunningCommand>),
-    Ended(Result<Executed, Error>),
+    Ended(Result<ExecOutcome, Error>),
 }
 
 /// Where a changing file operation is.
@@ -222,7 +222,7 @@ mod tests {
         let mut table = Table::default();
         let request = Execute::new(id(0), outrigger_sandbox::Command::Shell("true".to_owned()));
         let watchers = vec![Watcher::new(Caller { connection: 1, request: 1 })];
-        let state = State::Ended(Ok(Executed::never_ran()));
+        let state = State::Ended(Ok(ExecOutcome::never_ran()));
         let entry =
             CommandEntry { output: Output::new(&request), state, watchers, killers: Vec::new() };
         table.insert(id(0), Slot::Command(Box::new(entry)));

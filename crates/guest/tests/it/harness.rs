@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use outrigger_sandbox::{CreateOutcome, ExecId, Execute, Executed, Sandbox, SandboxId};
+use outrigger_sandbox::{CreateOutcome, ExecId, ExecOutcome, Execute, Sandbox, SandboxId};
 use outrigger_sandbox_client::{Link, RemoteSandbox};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
@@ -431,7 +431,7 @@ pub(crate) fn shell(line: &str) -> Execute {
     Execute::new(fresh(), outrigger_sandbox::Command::Shell(line.to_owned()))
 }
 
-pub(crate) async fn run(sandbox: &dyn Sandbox, request: Execute) -> Executed {
+pub(crate) async fn run(sandbox: &dyn Sandbox, request: Execute) -> ExecOutcome {
     sandbox.execute(request, &()).await.unwrap()
 }
 

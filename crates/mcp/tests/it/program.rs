@@ -6,10 +6,10 @@ use expect_test::expect;
 use outrigger_agent::Digest;
 use outrigger_mcp::Stdio;
 use outrigger_sandbox::{
-    CreateOutcome, End, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
+    CreateOutcome, End, Error, ExecId, ExecOutcome, Execute, FileOp, FileReply, Generation, Input,
     Output, OutputSink, Sandbox, SandboxId,
 };
-use outrigger_tools::outside::{Calling, Outside};
+use outrigger_tools::outside::{Outside, OutsideCall};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -38,8 +38,8 @@ impl Empty {
     }
 }
 
-fn ended(end: End, stderr: &[u8]) -> Executed {
-    Executed {
+fn ended(end: End, stderr: &[u8]) -> ExecOutcome {
+    ExecOutcome {
         stdout: Vec::new(),
         stderr: stderr.to_vec(),
         stdout_dropped_bytes: 0,
@@ -70,7 +70,7 @@ impl Sandbox for Empty {
         true
     }
 
-    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
+    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<ExecOutcome, Error> {
         let id = request.id.to_string();
         if id.contains(".in") {
             self.waiting.lock().unwrap().insert(id.clone());
@@ -111,7 +111,7 @@ async fn a_program_that_can_t_be_begun_leaves_no_writer_behind() {
     let program = Stdio::new(vec!["my-server".to_owned()]);
     let listed = program.list(Some(&sandbox)).await.unwrap_err();
     let digest = Digest::of(b"");
-    let calling = Calling {
+    let calling = OutsideCall {
         tool: "note",
         held_to: &digest,
         arguments: "{}",

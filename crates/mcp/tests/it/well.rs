@@ -2,7 +2,7 @@
 
 use outrigger_agent::Digest;
 use outrigger_mcp::{Header, Http};
-use outrigger_tools::outside::{Answered, Block, Calling, Fault, Outside};
+use outrigger_tools::outside::{Block, Fault, Outside, OutsideCall, ToolAnswer};
 use std::sync::atomic::AtomicU64;
 
 use crate::server::{Nature, Server, Way};
@@ -17,7 +17,7 @@ pub(crate) async fn call(
     tool: &str,
     arguments: &str,
     timeout_ms: u64,
-) -> Result<Answered, Fault> {
+) -> Result<ToolAnswer, Fault> {
     let listed = http.list(None).await?.tools;
     let digest = listed.iter().find(|it| it.tool == tool).unwrap().digest();
     calling(http, tool, arguments, timeout_ms, &digest).await
@@ -29,14 +29,14 @@ pub(crate) async fn calling(
     arguments: &str,
     timeout_ms: u64,
     held_to: &Digest,
-) -> Result<Answered, Fault> {
+) -> Result<ToolAnswer, Fault> {
     let key = "the-key";
     let (sandbox, sends) = (None, &AtomicU64::new(0));
-    http.call(&Calling { tool, held_to, arguments, key, timeout_ms, exec: "x", sandbox, sends })
+    http.call(&OutsideCall { tool, held_to, arguments, key, timeout_ms, exec: "x", sandbox, sends })
         .await
 }
 
-pub(crate) fn text(answered: &Answered) -> &str {
+pub(crate) fn text(answered: &ToolAnswer) -> &str {
     match answered.blocks.as_slice() {
         [Block::Text(text)] => text,
         other => panic!("not one text: {other:?}"),

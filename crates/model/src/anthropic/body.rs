@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::json::{Fields, arguments_object, assembled};
-use crate::render::{Group, Said, User, groups};
+use crate::render::{Group, PromptText, User, groups};
 use crate::wire::written;
 use crate::{Api, Endpoint, Request};
 
@@ -58,7 +58,7 @@ enum CacheControl {
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 enum Message<'a> {
-    User { content: Vec<Block<'a, Said<'a>>> },
+    User { content: Vec<Block<'a, PromptText<'a>>> },
     Assistant { content: Vec<ReplyBlock<'a>> },
 }
 
@@ -151,7 +151,7 @@ fn messages<'a>(endpoint: &Endpoint, provider: &str, request: &Request<'a>) -> V
     groups.into_iter().filter_map(message).collect()
 }
 
-fn user<'a>(side: User<'a>, cached: Option<CacheControl>) -> Vec<Block<'a, Said<'a>>> {
+fn user<'a>(side: User<'a>, cached: Option<CacheControl>) -> Vec<Block<'a, PromptText<'a>>> {
     let results = side.results().map(tool_result);
     let texts = side.texts().map(|text| Block::Text { text, cache_control: None });
     let mut blocks: Vec<_> = results.chain(texts).collect();

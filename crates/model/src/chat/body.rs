@@ -86,7 +86,7 @@ enum OwnMessage<'a> {
         content: &'a str,
     },
     User {
-        content: Joined<'a>,
+        content: UserText<'a>,
     },
     Assistant {
         /// Also an empty text: some servers refuse null beside calls, some that it is left out.
@@ -155,14 +155,14 @@ fn user<'a>(side: User<'a>) -> impl Iterator<Item = OwnMessage<'a>> {
         tool_call_id: &result.call,
         content: &result.text,
     };
-    let said = side.texts().next().map(|_| OwnMessage::User { content: Joined(side) });
+    let said = side.texts().next().map(|_| OwnMessage::User { content: UserText(side) });
     side.results().map(result).chain(said)
 }
 
 /// Several servers want sides to take turns, so one side's texts are one message.
-struct Joined<'a>(User<'a>);
+struct UserText<'a>(User<'a>);
 
-impl fmt::Display for Joined<'_> {
+impl fmt::Display for UserText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, said) in self.0.texts().enumerate() {
             if at > 0 {
@@ -174,7 +174,7 @@ impl fmt::Display for Joined<'_> {
     }
 }
 
-impl Serialize for Joined<'_> {
+impl Serialize for UserText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }

@@ -13,11 +13,11 @@ use crate::wire::{CallIds, Delta, read};
 
 /// The calls as far as they have come.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Vec<Growing>);
+pub(super) struct Calls(Vec<PartialCall>);
 
 /// A call as far as it has come.
 #[derive(Debug, Default)]
-struct Growing {
+struct PartialCall {
     index: Option<u64>,
     /// All fields but those below, in order; `function` holds the place of its own.
     fields: Object,
@@ -57,7 +57,7 @@ impl Calls {
     fn place(&mut self, delta: &Object) -> Result<usize, Fault> {
         let index = delta.get("index").and_then(|index| serde_json::from_str(index.get()).ok());
         let id = delta.string("id").unwrap_or_default();
-        let other = |call: &Growing| !id.is_empty() && !call.id.is_empty() && call.id != id;
+        let other = |call: &PartialCall| !id.is_empty() && !call.id.is_empty() && call.id != id;
         let found = match index {
             Some(_) => self.0.iter().rposition(|call| call.index == index),
             None => self.0.len().checked_sub(1),
@@ -68,7 +68,7 @@ impl Calls {
                 Err(Fault::garbled(format!("more than {ITEMS_PER_REPLY_MAX} tool calls")))
             }
             Some(_) | None => {
-                self.0.push(Growing { index, ..Growing::default() });
+                self.0.push(PartialCall { index, ..PartialCall::default() });
                 Ok(self.0.len() - 1)
             }
         }
@@ -87,7 +87,7 @@ impl Calls {
     }
 }
 
-impl Growing {
+impl PartialCall {
     /// Takes a delta; gives what it adds to the arguments.
     fn merge(&mut self, delta: &Object) -> Result<String, Fault> {
         let mut added = String::new();

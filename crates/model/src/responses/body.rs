@@ -4,7 +4,7 @@ use outrigger_agent::{Call, Part, Raw, Reply, Stop, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::json::Fields;
-use crate::render::{Group, Said, User, groups};
+use crate::render::{Group, PromptText, User, groups};
 use crate::wire::{tool_choice, written};
 use crate::{Api, Endpoint, Request};
 
@@ -72,7 +72,7 @@ enum OwnItem<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Content<'a> {
-    InputText { text: Said<'a> },
+    InputText { text: PromptText<'a> },
     OutputText { text: &'a str },
 }
 

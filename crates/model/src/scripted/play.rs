@@ -7,7 +7,7 @@ use outrigger_agent::{Author, Call, Item, Origin, Part, Price, Reply, Stop, Tool
 use std::time::Duration;
 
 use super::file::{Error, Turn, When, WrittenPrice, read};
-use super::unmatched::Unmatched;
+use super::unmatched::UnmatchedRequest;
 use crate::limits::SCRIPT_EXCERPT_BYTES_MAX;
 use crate::{Description, Frame, Frames, Model, Purpose, Request};
 
@@ -18,14 +18,14 @@ pub const MARK: &str = "[scripted]";
 
 /// A model that plays a script.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedModel {
     description: Description,
     summary: String,
     price: Option<Price>,
     turns: Vec<Turn>,
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// Reads a script, in the format that this module describes.
     ///
     /// # Errors
@@ -66,8 +66,8 @@ impl Scripted {
         }
     }
 
-    fn choose(&self, scene: &Scene<'_>) -> Result<&Turn, Unmatched> {
-        self.turns.iter().find(|turn| turn.when.holds(scene)).ok_or_else(|| Unmatched {
+    fn choose(&self, scene: &Scene<'_>) -> Result<&Turn, UnmatchedRequest> {
+        self.turns.iter().find(|turn| turn.when.holds(scene)).ok_or_else(|| UnmatchedRequest {
             script: self.description.name.clone(),
             turn: scene.turn,
             message: excerpt(scene.message),
@@ -77,7 +77,7 @@ impl Scripted {
 }
 
 #[async_trait]
-impl Model for Scripted {
+impl Model for ScriptedModel {
     fn describe(&self) -> &Description {
         &self.description
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A script without a turn for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unmatched {
+pub struct UnmatchedRequest {
     /// The script's name.
     pub script: String,
     /// Which reply of the conversation was asked for, from 1.
@@ -15,9 +15,9 @@ pub struct Unmatched {
     pub results: Vec<String>,
 }
 
-impl std::error::Error for Unmatched {}
+impl std::error::Error for UnmatchedRequest {}
 
-impl fmt::Display for Unmatched {
+impl fmt::Display for UnmatchedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the script {:?} has no turn for reply {}", self.script, self.turn)?;
         match &self.results[..] {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use outrigger_agent::{Item, ModelFault, Status, Stop};
-use outrigger_model::{Error, Model, NoFrames, Purpose, Scripted};
+use outrigger_model::{Error, Model, NoFrames, Purpose, ScriptedModel};
 
 use crate::kit::{Kept, Recorder, ask, result, says};
 
@@ -28,7 +28,7 @@ text = "The tests pass now."
 
 #[tokio::test]
 async fn turns_follow_what_the_tools_gave() {
-    let model = Scripted::parse(SCRIPT).unwrap();
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
     assert!(model.describe().scripted);
     let mut items = vec![says("Go.")];
     let mut shown = String::new();
@@ -50,7 +50,7 @@ async fn turns_follow_what_the_tools_gave() {
 
 #[tokio::test]
 async fn a_script_without_a_fitting_turn_says_what_it_saw() {
-    let model = Scripted::parse(SCRIPT).unwrap();
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
     let first = ask(&model, &[says("Go.")], Purpose::Turn, &NoFrames).await.unwrap();
     let id = first.calls().next().unwrap().id.clone();
     let items = [says("Go."), Item::Reply(Arc::new(first)), result(&id, Status::Ok, "all is well")];
@@ -61,7 +61,7 @@ async fn a_script_without_a_fitting_turn_says_what_it_saw() {
 
 #[tokio::test]
 async fn a_summary_and_frames_say_that_they_are_scripted() {
-    let model = Scripted::parse(SCRIPT).unwrap();
+    let model = ScriptedModel::parse(SCRIPT).unwrap();
     let reply = ask(&model, &[says("Go.")], Purpose::Compact, &NoFrames).await.unwrap();
     expect!["[scripted] The conversation so far went as the script wanted."]
         .assert_eq(&reply.text());
@@ -83,7 +83,7 @@ fn a_bad_script_is_refused_with_its_place() {
     ]
     .into_iter()
     .map(|script| {
-        let error = Scripted::parse(script).unwrap_err();
+        let error = ScriptedModel::parse(script).unwrap_err();
         let cause = std::error::Error::source(&error).map(|cause| format!("\n{cause}"));
         format!("{error}{}", cause.unwrap_or_default())
     })
@@ -120,7 +120,7 @@ fn a_bad_script_is_refused_with_its_place() {
 
 #[test]
 fn its_errors_are_errors_of_the_port() {
-    let error = Error::from(outrigger_model::scripted::Unmatched {
+    let error = Error::from(outrigger_model::scripted::UnmatchedRequest {
         script: "demo".into(),
         turn: 2,
         message: "Go.".into(),

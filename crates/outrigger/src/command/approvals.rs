@@ -2,7 +2,7 @@
 //! be done, and the person's answer.
 
 use clap::Args;
-use outrigger_agent::{Answer, Seen, SessionId, ToolKind};
+use outrigger_agent::{Answer, FileBaseline, SessionId, ToolKind};
 use outrigger_engine::AnswerRequest;
 use serde_json::json;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Limits, Output};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::waiting::{self, Waiting};
+use crate::waiting::{self, PendingApproval};
 use crate::{limits, session};
 
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ pub(crate) async fn inbox(paths: &Paths, asked: Inbox) -> Outcome<u8> {
 }
 
 async fn all(store: &Store, output: Output) -> Outcome<u8> {
-    let waiting = Waiting::all(&*store.journal).await?;
+    let waiting = PendingApproval::all(&*store.journal).await?;
     if output.json.is_some() {
         show::line(&waiting::list(&waiting))?;
         return Ok(0);
@@ -103,7 +103,7 @@ async fn all(store: &Store, output: Output) -> Outcome<u8> {
 
 /// One, with what it would make of a file.
 async fn one(paths: &Paths, store: &Store, id: &str, output: Output) -> Outcome<u8> {
-    let waiting = Waiting::find(&*store.journal, id).await?;
+    let waiting = PendingApproval::find(&*store.journal, id).await?;
     if waiting.asked().is_none() {
         return Err(over(&waiting));
     }
@@ -130,11 +130,11 @@ async fn one(paths: &Paths, store: &Store, id: &str, output: Output) -> Outcome<
 /// What an effect would make of a file.
 struct Change {
     diff: String,
-    seen: Seen,
+    seen: FileBaseline,
 }
 
 impl Change {
-    async fn of(paths: &Paths, store: &Store, waiting: &Waiting) -> Outcome<Option<Self>> {
+    async fn of(paths: &Paths, store: &Store, waiting: &PendingApproval) -> Outcome<Option<Self>> {
         if waiting.tool().is_none_or(|tool| tool.kind != ToolKind::WriteFiles) {
             return Ok(None);
         }
@@ -155,20 +155,22 @@ impl Change {
     /// By which a person says that this is what they looked at.
     fn name(&self) -> String {
         match &self.seen {
-            Seen::Absent => "absent".to_owned(),
-            Seen::File(digest) => digest.as_str().chars().take(limits::SEEN_CHARS).collect(),
+            FileBaseline::Absent => "absent".to_owned(),
+            FileBaseline::File(digest) => {
+                digest.as_str().chars().take(limits::SEEN_CHARS).collect()
+            }
         }
     }
 }
 
-fn over(waiting: &Waiting) -> Failure {
+fn over(waiting: &PendingApproval) -> Failure {
     Failure::new(Kind::Conflict, format!("nobody is asked about {} any more", waiting.id()))
         .hint(format!("`outrigger sessions show {}` says what became of it.", waiting.session))
 }
 
 pub(crate) async fn approve(paths: &Paths, asked: Approve) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let waiting = Waiting::find(&*store.journal, &asked.id).await?;
+    let waiting = PendingApproval::find(&*store.journal, &asked.id).await?;
     let Some((_, question)) = waiting.asked() else { return Err(over(&waiting)) };
     let answer = match asked.arguments {
         Some(arguments) => Answer::Amended { arguments },
@@ -194,9 +196,9 @@ pub(crate) async fn approve(paths: &Paths, asked: Approve) -> Outcome<u8> {
 async fn looked_at(
     change: Change,
     seen: Option<&str>,
-    waiting: &Waiting,
+    waiting: &PendingApproval,
     screen: Screen,
-) -> Outcome<Seen> {
+) -> Outcome<FileBaseline> {
     let look = format!("`outrigger inbox {}` shows what it would change.", waiting.id());
     match seen {
         Some(seen) if seen == change.name() => Ok(change.seen),
@@ -223,7 +225,7 @@ async fn looked_at(
 
 pub(crate) async fn deny(paths: &Paths, asked: Deny) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let waiting = Waiting::find(&*store.journal, &asked.id).await?;
+    let waiting = PendingApproval::find(&*store.journal, &asked.id).await?;
     let answer = Answer::Denied { reason: asked.reason };
     answered(paths, &store, &waiting, (answer, "denied"), (asked.later, asked.output)).await
 }
@@ -232,7 +234,7 @@ pub(crate) async fn deny(paths: &Paths, asked: Deny) -> Outcome<u8> {
 async fn answered(
     paths: &Paths,
     store: &Store,
-    waiting: &Waiting,
+    waiting: &PendingApproval,
     (answer, said): (Answer, &str),
     (later, output): (bool, Output),
 ) -> Outcome<u8> {

@@ -86,22 +86,22 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
 }
 
 /// What is kept here.
-struct Kept {
+struct SpaceReport {
     held: Vec<(&'static str, u64)>,
     sessions: u64,
     memory_bytes: u64,
     freed_bytes: u64,
 }
 
-async fn space(paths: &Paths, config: &Config, store: &compose::Store) -> Outcome<Kept> {
+async fn space(paths: &Paths, config: &Config, store: &compose::Store) -> Outcome<SpaceReport> {
     let plan = gc::Plan::make(paths, config, store).await?;
     let (freed_bytes, found) = (plan.bytes(), plan.space);
     let held = gc::held(paths, found)?;
     let (sessions, memory_bytes) = (found.sessions, found.memory_bytes);
-    Ok(Kept { held, sessions, memory_bytes, freed_bytes })
+    Ok(SpaceReport { held, sessions, memory_bytes, freed_bytes })
 }
 
-fn object(kept: &Kept) -> serde_json::Value {
+fn object(kept: &SpaceReport) -> serde_json::Value {
     let held: serde_json::Map<_, _> =
         kept.held.iter().map(|(kind, bytes)| (kind.replace(' ', "_"), json!(bytes))).collect();
     json!({
@@ -110,7 +110,7 @@ fn object(kept: &Kept) -> serde_json::Value {
     })
 }
 
-impl Kept {
+impl SpaceReport {
     fn tell(&self, screen: &Screen) {
         screen.note(Tone::Strong, "Space");
         for (kind, bytes) in self.held.iter().filter(|(_, bytes)| *bytes > 0) {
@@ -129,7 +129,7 @@ impl Kept {
     }
 }
 
-fn tell_model(screen: &Screen, model: &Outcome<models::Opened>) {
+fn tell_model(screen: &Screen, model: &Outcome<models::OpenedModel>) {
     screen.note(Tone::Strong, "Model");
     match model {
         Ok(opened) => {

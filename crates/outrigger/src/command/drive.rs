@@ -9,7 +9,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session;
 use crate::show::{Screen, Tone};
-use crate::waiting::Waiting;
+use crate::waiting::PendingApproval;
 
 /// Ctrl-C and a polite request to end, listened to from before the first step to after the
 /// last.
@@ -109,7 +109,7 @@ pub(crate) async fn drive(
                 let park = park.map_err(|error| Failure::from(&*error).hint(resume_hint(session)))?;
                 catch_up(journal, session, &mut shown, screen).await?;
                 let asked = matches!(park, Park::Answers(_));
-                if !asked || !Waiting::below(journal, session).await?.is_empty() {
+                if !asked || !PendingApproval::below(journal, session).await?.is_empty() {
                     return Ok(park);
                 }
                 host.poke(session)?;

@@ -15,10 +15,10 @@ use super::drive::resume_hint;
 use crate::compose::Store;
 use crate::config::Notify;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{Accepted, Apply};
+use crate::flags::{AcceptPolicy, Apply};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, amounts, word};
-use crate::waiting::{self, Waiting};
+use crate::waiting::{self, PendingApproval};
 use crate::{limits, notify, repository};
 
 /// What becomes of the changes.
@@ -34,8 +34,8 @@ impl Back {
     pub(crate) fn from_flag(flag: Apply) -> Self {
         match flag.apply {
             None => Self::Patch,
-            Some(Accepted::Usual) => Self::Apply(Accept::Nothing),
-            Some(Accepted::All) => Self::Apply(Accept::Named),
+            Some(AcceptPolicy::Usual) => Self::Apply(Accept::Nothing),
+            Some(AcceptPolicy::All) => Self::Apply(Accept::Named),
         }
     }
 }
@@ -67,7 +67,7 @@ struct Work<'a> {
 impl Finish<'_> {
     /// Finishes, and gives the exit code. Safe to repeat.
     pub(crate) async fn execute(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
-        let waiting = Waiting::below(&*self.store.journal, self.session).await?;
+        let waiting = PendingApproval::below(&*self.store.journal, self.session).await?;
         if let Some(failure) = waits(&waiting) {
             self.tidy(screen).await;
             notify::tell(self.notify, &waiting::list(&waiting), screen).await;
@@ -224,12 +224,12 @@ impl Finish<'_> {
     fn object(
         &self,
         state: &State,
-        waiting: &[Waiting],
+        waiting: &[PendingApproval],
         work: Option<&Work<'_>>,
         applied: bool,
     ) -> serde_json::Value {
         let spec = state.spec();
-        let waiting = waiting.iter().map(Waiting::id);
+        let waiting = waiting.iter().map(PendingApproval::id);
         json!({
             "type": "result",
             "session": self.session.as_str(),
@@ -301,7 +301,7 @@ fn told(hazard: &Hazard) -> serde_json::Value {
 }
 
 /// The end of a drive that stands before a person's answer.
-fn waits(waiting: &[Waiting]) -> Option<Failure> {
+fn waits(waiting: &[PendingApproval]) -> Option<Failure> {
     let (first, more) = waiting.split_first()?;
     let first = first.id();
     let text = match more.len() {

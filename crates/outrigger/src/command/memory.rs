@@ -11,7 +11,7 @@ mod scope;
 mod version;
 
 use clap::{Args, Subcommand, value_parser};
-use outrigger_store::entries::{ChangeRequest, EntryFile, Error, Expected, Which};
+use outrigger_store::entries::{ChangeRequest, EntryFile, EntryPrecondition, Error, Which};
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
 use std::num::NonZeroU32;
@@ -221,7 +221,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Memory) -> Outcome<u8> {
             let bytes = given(from.as_deref())?;
             let review_by_ms = review_in.map(|days| now_ms() + days * limits::DAY_MS);
             let file = EntryFile { review_by_ms, ..EntryFile::of(bytes) };
-            let expected = replaces.map_or(Expected::Absent, Expected::Revision);
+            let expected = replaces.map_or(EntryPrecondition::Absent, EntryPrecondition::Revision);
             let at = memory.place(&at.path)?;
             let change = ChangeRequest::Write { at, expected, file };
             make(&memory, change, message).await?;
@@ -233,8 +233,8 @@ pub(crate) async fn execute(paths: &Paths, asked: Memory) -> Outcome<u8> {
         Memory::Revert { at, to, .. } => {
             let at = memory.place(&at.path)?;
             let expected = match memory.entries.stat(&memory.scope, &at).await {
-                Ok(node) => Expected::Revision(node.revision),
-                Err(Error::Absent) => Expected::Absent,
+                Ok(node) => EntryPrecondition::Revision(node.revision),
+                Err(Error::Absent) => EntryPrecondition::Absent,
                 Err(error) => return Err(memory.failed(&at, error)),
             };
             make(&memory, ChangeRequest::Revert { at, to, expected }, None).await?;

@@ -12,7 +12,7 @@ use crate::flags::Output;
 use crate::notify;
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::waiting::{self, Waiting};
+use crate::waiting::{self, PendingApproval};
 
 /// Tells of everything that waits, but for what is still left to those who were asked first.
 pub(crate) async fn execute(paths: &Paths, store: &Store, output: Output) -> Outcome<u8> {
@@ -24,10 +24,10 @@ pub(crate) async fn execute(paths: &Paths, store: &Store, output: Output) -> Out
             .hint("`[notify]` names a command or a webhook: see docs/configuration.md."));
     }
     let now_ms = SystemClock.now_ms();
-    let mut waiting = Waiting::all(&*store.journal).await?;
+    let mut waiting = PendingApproval::all(&*store.journal).await?;
     waiting.retain(|one| one.is_pressing(now_ms));
     let screen = Screen::new(output);
-    let ids: Vec<_> = waiting.iter().map(Waiting::id).collect();
+    let ids: Vec<_> = waiting.iter().map(PendingApproval::id).collect();
     if !ids.is_empty() && !notify::tell(notify, &waiting::list(&waiting), &screen).await {
         let text = format!("not everybody was told of {}", ids.join(", "));
         return Err(Failure::new(Kind::Usage, text)

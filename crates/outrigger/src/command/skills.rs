@@ -6,8 +6,8 @@ use outrigger_engine::path_of;
 use outrigger_policy::{MemoryKind, MemoryScope, Owner};
 use outrigger_skills::{SIGNATURE_FILE, SkillFiles, SkillProblem, disk};
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPath, EntryState, Error, Expected,
-    NewProposal, Version, Via,
+    Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPath, EntryPrecondition, EntryState,
+    Error, NewProposal, Version, Via,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::flags::Output;
 use crate::paths::Paths;
 use crate::session::now_ms;
 use crate::show::{self, Tone};
-use crate::skills::{self, Found};
+use crate::skills::{self, SkillFolder};
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -148,7 +148,7 @@ fn of_problem(problem: &SkillProblem) -> Value {
     json!({ "path": problem.path, "line": problem.line, "reason": problem.reason.to_string() })
 }
 
-async fn all(memory: &MemoryContext) -> Outcome<Vec<Found>> {
+async fn all(memory: &MemoryContext) -> Outcome<Vec<SkillFolder>> {
     let found = skills::find(&*memory.entries, &memory.scope).await;
     found.map_err(|error| Failure::new(Kind::Storage, error.to_string()))
 }
@@ -321,7 +321,11 @@ async fn put(
             executable: file.executable,
             ..EntryFile::of(file.bytes.clone())
         });
-        let expected = if revision == 0 { Expected::Absent } else { Expected::Revision(revision) };
+        let expected = if revision == 0 {
+            EntryPrecondition::Absent
+        } else {
+            EntryPrecondition::Revision(revision)
+        };
         let change = match file {
             Some(file) => ChangeRequest::Write { at: at.clone(), expected, file },
             None => ChangeRequest::Remove { at: at.clone(), revision },

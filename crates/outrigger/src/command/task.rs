@@ -13,7 +13,7 @@ use crate::compose::{self, Store};
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
-use crate::models::{self, Opened};
+use crate::models::{self, OpenedModel};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
 use crate::{abandoned, outside, repository, session, skills};
@@ -97,7 +97,7 @@ async fn told_of_skills(
 
 fn spec(
     config: &Config,
-    opened: &Opened,
+    opened: &OpenedModel,
     workspace: Workspace,
     outside: Vec<ToolSpec>,
 ) -> Outcome<Spec> {
@@ -145,7 +145,7 @@ fn role(config: &Config, tools: &[ToolSpec]) -> Outcome<Role> {
 }
 
 /// Finds out what the model costs. Where money is limited, not to know is an error.
-async fn price(config: &Config, store: &Store, opened: &mut Opened) -> Outcome {
+async fn price(config: &Config, store: &Store, opened: &mut OpenedModel) -> Outcome {
     let spec = &mut opened.spec;
     if spec.price.is_none() && !spec.scripted {
         let elsewhere = spec.address.is_some();

@@ -1,16 +1,16 @@
 //! Text of models, tools and files, made harmless for a terminal, and for a shell.
 
-use outrigger_agent::{Hidden, visible};
+use outrigger_agent::{HiddenCharPolicy, visible};
 
 /// Text that cannot move the cursor, hide a line, read otherwise than it is, or type. Line
 /// breaks and tabs stay.
 pub(crate) fn inert(text: &str) -> String {
-    visible(text, Hidden::Marked)
+    visible(text, HiddenCharPolicy::Marked)
 }
 
 /// Inert text for what somebody answers for: what nobody sees is written out.
 pub(crate) fn escaped(text: &str) -> String {
-    visible(text, Hidden::Escaped)
+    visible(text, HiddenCharPolicy::Escaped)
 }
 
 /// Text as one word of a command that a person may paste.

@@ -13,7 +13,7 @@ use crate::names;
 
 /// What is tracked at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tracked {
+pub(crate) enum IndexEntryKind {
     /// A file, or a link.
     File,
     /// The commit of another repository.
@@ -58,7 +58,7 @@ const PATH_BYTES: usize = 4_096;
 /// If it is no index, or the visitor said so.
 pub(crate) fn each<E>(
     bytes: &[u8],
-    mut visit: impl FnMut(&Path, Tracked) -> Result<(), E>,
+    mut visit: impl FnMut(&Path, IndexEntryKind) -> Result<(), E>,
 ) -> Result<Result<(), E>, IndexProblem> {
     let whole = |hash: &usize| scan(bytes, *hash, |_, _| Ok::<_, ()>(())).is_ok();
     let hash = HASHES.iter().find(|hash| whole(hash)).unwrap_or(&HASHES[0]);
@@ -68,7 +68,7 @@ pub(crate) fn each<E>(
 fn scan<E>(
     bytes: &[u8],
     hash: usize,
-    mut visit: impl FnMut(&Path, Tracked) -> Result<(), E>,
+    mut visit: impl FnMut(&Path, IndexEntryKind) -> Result<(), E>,
 ) -> Result<Result<(), E>, IndexProblem> {
     let mut input = Input(bytes.strip_prefix(b"DIRC").ok_or(IndexProblem::NoIndex)?);
     let version = input.number().ok_or(IndexProblem::Damaged)?;
@@ -84,8 +84,8 @@ fn scan<E>(
     for _ in 0..count {
         let mode = entry(&mut input, version, hash, &mut path).ok_or(IndexProblem::Damaged)?;
         let kind = match mode >> 12 {
-            0o10 | 0o12 => Tracked::File,
-            0o16 => Tracked::Submodule,
+            0o10 | 0o12 => IndexEntryKind::File,
+            0o16 => IndexEntryKind::Submodule,
             // A folder of which nothing is checked out.
             0o4 => continue,
             _ => return Err(IndexProblem::Damaged),

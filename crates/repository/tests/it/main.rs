@@ -5,7 +5,7 @@
 mod damaged;
 mod listed;
 
-use outrigger_repository::{Error, Limits, Packed, Rules, pack};
+use outrigger_repository::{DirectoryArchive, Error, Limits, Rules, pack};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +42,7 @@ impl World {
         String::from_utf8_lossy(&ran.stdout).into_owned()
     }
 
-    fn pack(&self, dir: &str) -> Result<Packed, Error> {
+    fn pack(&self, dir: &str) -> Result<DirectoryArchive, Error> {
         let limits = Limits { bytes_max: 1 << 20, files_max: 1_000 };
         pack(&self.path(dir), &self.path("scratch"), &Rules::default(), limits)
     }

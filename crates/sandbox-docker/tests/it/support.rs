@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use outrigger_sandbox::{
-    Backend, Command, CreateSpec, ExecId, Execute, Executed, Sandbox, SandboxId, SnapshotId,
+    Backend, Command, CreateSpec, ExecId, ExecOutcome, Execute, Sandbox, SandboxId, SnapshotId,
     Streams,
 };
 use outrigger_sandbox_docker::{Config, Docker};
@@ -200,7 +200,7 @@ pub(crate) fn shell(line: &str) -> Execute {
 pub(crate) async fn says(sandbox: &dyn Sandbox, line: &str) -> String {
     let mut request = shell(line);
     request.streams = Streams::Merged;
-    let executed: Executed = sandbox.execute(request, &()).await.unwrap();
+    let executed: ExecOutcome = sandbox.execute(request, &()).await.unwrap();
     let mut text = String::from_utf8_lossy(&executed.stdout).into_owned();
     if executed.exit_code() != Some(0) {
         text.push_str(&format!("[{:?}]", executed.end));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use outrigger_sandbox::{
-    Backend, Command, CreateSpec, Error, ExecId, Execute, Executed, FileError, FileOp, FileReply,
-    Sandbox, SandboxId, SnapshotId,
+    Backend, Command, CreateSpec, Error, ExecId, ExecOutcome, Execute, FileError, FileOp,
+    FileReply, Sandbox, SandboxId, SnapshotId,
 };
 use outrigger_sandbox_native::{Config, Launch, Native};
 
@@ -150,7 +150,7 @@ pub(crate) async fn says(sandbox: &dyn Sandbox, line: &str) -> String {
     text
 }
 
-pub(crate) async fn run(sandbox: &dyn Sandbox, request: Execute) -> Executed {
+pub(crate) async fn run(sandbox: &dyn Sandbox, request: Execute) -> ExecOutcome {
     sandbox.execute(request, &()).await.unwrap()
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::FakeTrees;
 use outrigger_sandbox::{
-    Backend, Command, CreateSpec, Error, ExecId, Execute, Executed, FileErrorKind, FileOp,
+    Backend, Command, CreateSpec, Error, ExecId, ExecOutcome, Execute, FileErrorKind, FileOp,
     FileReply, Occurrences, Output, OutputSink, Precondition, Sandbox, SandboxId, WriteMode,
 };
 
@@ -124,13 +124,13 @@ pub(super) fn read_op(path: &str) -> FileOp {
 
 impl Context {
     /// Runs a request.
-    pub(super) async fn run(&self, request: Execute) -> Result<Executed, String> {
+    pub(super) async fn run(&self, request: Execute) -> Result<ExecOutcome, String> {
         let done = self.sandbox.execute(request, &()).await;
         done.map_err(|error| format!("execute: {error}"))
     }
 
     /// Runs a line and gives its outcome.
-    pub(super) async fn shell(&self, name: &str, line: &str) -> Result<Executed, String> {
+    pub(super) async fn shell(&self, name: &str, line: &str) -> Result<ExecOutcome, String> {
         self.run(shell(name, line)).await
     }
 

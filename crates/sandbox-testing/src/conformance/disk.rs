@@ -4,7 +4,7 @@
 use super::case::cases;
 use super::context::{Context, Outcome, ensure, same, shell, soon};
 use super::life::until;
-use outrigger_sandbox::{CreateSpec, End, Execute, Executed};
+use outrigger_sandbox::{CreateSpec, End, ExecOutcome, Execute};
 
 cases! { "disk":
     one_file_is_bounded [Disk, Programs] with little_disk,
@@ -35,7 +35,7 @@ fn fill(directory: &str) -> String {
 }
 
 /// Demands that a command was stopped by the limit, or told of it.
-fn stopped(done: &Executed) -> Outcome {
+fn stopped(done: &ExecOutcome) -> Outcome {
     let full = matches!(done.end, End::DiskFull | End::Exited(1..) | End::Signalled(25));
     ensure(&format!("it ended with {:?}", done.end), full)
 }

@@ -10,7 +10,7 @@ use super::sandbox::FakeSandbox;
 use super::tree::Tree;
 use super::world::{ExecStart, FakeState, World};
 use outrigger_sandbox::{
-    CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
+    CreateOutcome, Error, ExecId, ExecOutcome, Execute, FileOp, FileReply, Generation, Input,
     OutputSink, Sandbox, SandboxId,
 };
 
@@ -76,7 +76,7 @@ impl Handle {
         id: &ExecId,
         given: &mut usize,
         sink: &dyn OutputSink,
-    ) -> Result<Result<Executed, Instant>, Error> {
+    ) -> Result<Result<ExecOutcome, Instant>, Error> {
         let expires = self.at(|fake, _| fake.expires())?;
         self.with(|life, _, _| {
             let run = match life.watch(id) {
@@ -118,7 +118,7 @@ impl Sandbox for Handle {
         fake.is_some_and(|fake| fake.living(&self.generation, self.colds).is_some())
     }
 
-    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
+    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<ExecOutcome, Error> {
         self.at(|fake, _| fake.thaw())?;
         self.with(|life, tree, starts| {
             let now = Instant::now();

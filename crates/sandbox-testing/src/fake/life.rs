@@ -7,7 +7,7 @@ use super::files;
 use super::run::FakeCommand;
 use super::tree::Tree;
 use outrigger_sandbox::{
-    Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Generation, limits,
+    Error, ExecId, ExecOutcome, Execute, FileError, FileOp, FileReply, Generation, limits,
 };
 
 /// What an exec id stands for.
@@ -107,10 +107,10 @@ impl Life {
     }
 
     /// The command of an id, if it is one that can be watched; its outcome if it never ran.
-    pub(super) fn watch(&self, id: &ExecId) -> Result<&FakeCommand, Result<Executed, Error>> {
+    pub(super) fn watch(&self, id: &ExecId) -> Result<&FakeCommand, Result<ExecOutcome, Error>> {
         match self.known.get(id) {
             Some(ExecRecord::Command(run)) => Ok(run),
-            Some(ExecRecord::Killed) => Err(Ok(Executed::never_ran())),
+            Some(ExecRecord::Killed) => Err(Ok(ExecOutcome::never_ran())),
             Some(ExecRecord::Forgotten) | None => {
                 Err(Err(Error::Forgotten { id: id.as_str().to_owned() }))
             }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::script::{Script, StepResult, Stream};
 use super::tree::{Symlinks, Tree};
-use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Output, Streams, limits};
+use outrigger_sandbox::{End, Error, ExecId, ExecOutcome, Execute, Output, Streams, limits};
 
 /// A running or ended command.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct FakeCommand {
     dropped: [u64; 2],
     /// The whole output, while it may have to be spilled.
     whole: Vec<u8>,
-    outcome: Option<Executed>,
+    outcome: Option<ExecOutcome>,
 }
 
 impl FakeCommand {
@@ -81,7 +81,7 @@ impl FakeCommand {
     }
 
     /// How it ended, if it has.
-    pub(super) fn outcome(&self) -> Option<&Executed> {
+    pub(super) fn outcome(&self) -> Option<&ExecOutcome> {
         self.outcome.as_ref()
     }
 
@@ -117,7 +117,7 @@ impl FakeCommand {
         let (stdout, stderr) = (of(Stream::Stdout), of(Stream::Stderr));
         let spill = self.spill(tree);
         let wall = at.saturating_duration_since(self.started);
-        self.outcome = Some(Executed {
+        self.outcome = Some(ExecOutcome {
             stdout,
             stderr,
             stdout_dropped_bytes: self.dropped[0],

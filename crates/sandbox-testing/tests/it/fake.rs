@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use outrigger_sandbox::{
-    Backend, Command, End, Error, ExecId, Execute, Executed, Sandbox, SandboxId,
+    Backend, Command, End, Error, ExecId, ExecOutcome, Execute, Sandbox, SandboxId,
 };
 use outrigger_sandbox_testing::conformance;
 use outrigger_sandbox_testing::fake::{Disk, Fake};
@@ -22,7 +22,7 @@ async fn made(fake: &Fake) -> Arc<dyn Sandbox> {
     fake.create(&name(), &Fake::spec()).await.expect("the fake does as asked")
 }
 
-async fn run(sandbox: &dyn Sandbox, id: &str, line: &str) -> Executed {
+async fn run(sandbox: &dyn Sandbox, id: &str, line: &str) -> ExecOutcome {
     sandbox.execute(shell(id, line), &()).await.expect("the fake does as asked")
 }
 

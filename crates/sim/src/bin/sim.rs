@@ -1,7 +1,7 @@
 //! `sim --seeds N [--seed S]`: checks seeds, and prints the line that replays a failing one.
 
 use clap::{Parser, ValueEnum};
-use outrigger_sim::{Failed, Plans, SeedReport, Sim, Without, limits};
+use outrigger_sim::{Plans, SeedFailure, SeedReport, Sim, Without, limits};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +48,7 @@ impl From<Safeguard> for Without {
 #[derive(Default)]
 struct Total {
     report: SeedReport,
-    failed: Option<(u64, Failed)>,
+    failed: Option<(u64, SeedFailure)>,
 }
 
 fn main() -> ExitCode {

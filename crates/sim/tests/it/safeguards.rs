@@ -1,12 +1,12 @@
 //! With any one safeguard taken away a seed fails, and soon. These take them away from
 //! outside the product; `cargo xtask sim --mutants` takes away the very lines.
 
-use outrigger_sim::{Failed, Plans, Sim, Violation, Without};
+use outrigger_sim::{Plans, SeedFailure, Sim, Violation, Without};
 
 /// Seeds that a missing safeguard may go unnoticed in.
 const SEEDS_MAX: u64 = 1_000;
 
-fn first_failure(without: Without) -> (u64, Failed) {
+fn first_failure(without: Without) -> (u64, SeedFailure) {
     let sim = Sim::new(Plans::Drawn).without(without);
     let failure = |seed| Some((seed, sim.check(seed).err()?));
     (0..SEEDS_MAX).find_map(failure).unwrap()

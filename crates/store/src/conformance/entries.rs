@@ -12,8 +12,8 @@ use outrigger_agent::{Digest, Seq, SessionId};
 use outrigger_policy::Principal;
 
 use crate::entries::{
-    Attribution, ChangeRequest, Contents, Derived, Entries, EntryFile, EntryState, Error, Expected,
-    Reach, Reviews, Search, Settings, Via, Which,
+    Attribution, ChangeRequest, Contents, DerivativePolicy, Entries, EntryFile, EntryPrecondition,
+    EntryState, Error, Reach, Reviews, Search, Settings, Via, Which,
 };
 use crate::limits;
 
@@ -64,7 +64,7 @@ async fn a_file_comes_and_goes(fixture: &Fixture<'_>) {
         ..by(5_000)
     };
     let file = EntryFile { executable: true, review_by_ms: Some(9_000), ..EntryFile::of("text") };
-    let change = ChangeRequest::Write { at: at.clone(), expected: Expected::Absent, file };
+    let change = ChangeRequest::Write { at: at.clone(), expected: EntryPrecondition::Absent, file };
     let changed = fixture.entries.change(&ada, change, how.clone()).await.expect("it is new");
     assert_eq!(changed.versions.len(), 2, "the folder above came along: {changed:?}");
     let version = changed.version().expect("one was made").clone();
@@ -99,7 +99,8 @@ async fn whoever_is_late_is_told(fixture: &Fixture<'_>) {
     let (ada, at) = (scope("ada"), on(&own("ada"), "late.md"));
     fixture.put(&ada, &at, "one").await;
     fixture.set_text(&ada, &at, 1, "two").await;
-    let expectations = [Expected::Absent, Expected::Revision(1), Expected::Revision(3)];
+    let expectations =
+        [EntryPrecondition::Absent, EntryPrecondition::Revision(1), EntryPrecondition::Revision(3)];
     for expected in expectations {
         let refused = fixture.write(&ada, &at, expected, "late").await;
         let Err(Error::Conflict(current)) = refused else { panic!("{refused:?}") };
@@ -108,7 +109,7 @@ async fn whoever_is_late_is_told(fixture: &Fixture<'_>) {
     let remove = |revision| ChangeRequest::Remove { at: at.clone(), revision };
     assert_eq!(name(&fixture.change(&ada, remove(1)).await), "Conflict");
     fixture.change(&ada, remove(2)).await.expect("it is at 2");
-    let refused = fixture.write(&ada, &at, Expected::Revision(2), "late").await;
+    let refused = fixture.write(&ada, &at, EntryPrecondition::Revision(2), "late").await;
     let Err(Error::Conflict(current)) = refused else { panic!("{refused:?}") };
     assert_eq!((current.revision, current.bytes), (3, None));
     assert_eq!(name(&fixture.change(&ada, remove(3)).await), "Absent");
@@ -123,7 +124,7 @@ async fn edits_hold_on_the_newest(fixture: &Fixture<'_>) {
     };
     assert_eq!(name(&edit("a", "b").await), "Absent");
     let file = EntryFile { executable: true, review_by_ms: Some(1), ..EntryFile::of("aab\nc\n") };
-    let change = ChangeRequest::Write { at: at.clone(), expected: Expected::Absent, file };
+    let change = ChangeRequest::Write { at: at.clone(), expected: EntryPrecondition::Absent, file };
     fixture.change(&ada, change).await.expect("it is new");
     for (old, matches) in [("a", 2), ("x", 0)] {
         let refused = edit(old, "y").await;
@@ -137,7 +138,7 @@ async fn edits_hold_on_the_newest(fixture: &Fixture<'_>) {
     assert_eq!((node.executable, node.review_by_ms), (true, Some(1)), "what it was, it stays");
     let change = ChangeRequest::Write {
         at: at.clone(),
-        expected: Expected::Revision(2),
+        expected: EntryPrecondition::Revision(2),
         file: EntryFile::of([0xff, 0xfe]),
     };
     fixture.change(&ada, change).await.expect("bytes are bytes");
@@ -146,6 +147,7 @@ async fn edits_hold_on_the_newest(fixture: &Fixture<'_>) {
 
 async fn what_is_not_seen_is_not_there(fixture: &Fixture<'_>) {
     let (ada, eve) = (scope("ada"), scope("eve"));
+    let (absent, first) = (EntryPrecondition::Absent, EntryPrecondition::Revision(1));
     let seen = on(&group("ops"), "secret/plan.md");
     fixture.put(&ada, &seen, "moonshine").await;
     assert_eq!(fixture.text(&scope("bob"), &seen).await.expect("Bob is in it"), "moonshine");
@@ -175,28 +177,20 @@ async fn what_is_not_seen_is_not_there(fixture: &Fixture<'_>) {
         let file = EntryFile { derived_from: Some(theirs), ..EntryFile::of("x") };
         let settings = Settings::usual(memory_scope);
         for change in [
-            ChangeRequest::Write {
-                at: at.clone(),
-                expected: Expected::Absent,
-                file: EntryFile::of("x"),
-            },
-            ChangeRequest::Write {
-                at: at.clone(),
-                expected: Expected::Revision(1),
-                file: EntryFile::of("x"),
-            },
-            ChangeRequest::Write { at: home, expected: Expected::Absent, file },
+            ChangeRequest::Write { at: at.clone(), expected: absent, file: EntryFile::of("x") },
+            ChangeRequest::Write { at: at.clone(), expected: first, file: EntryFile::of("x") },
+            ChangeRequest::Write { at: home, expected: absent, file },
             ChangeRequest::Edit { at: at.clone(), old: edit.clone(), new: edit },
             ChangeRequest::Remove { at: at.clone(), revision: 1 },
             ChangeRequest::MakeFolder { at: at.clone() },
             ChangeRequest::RemoveFolder { at: at.clone() },
-            ChangeRequest::Move { from, revision: Some(1), to, expected: Expected::Absent },
-            ChangeRequest::Revert { at: at.clone(), to: 1, expected: Expected::Revision(1) },
+            ChangeRequest::Move { from, revision: Some(1), to, expected: absent },
+            ChangeRequest::Revert { at: at.clone(), to: 1, expected: first },
             ChangeRequest::Redact {
                 at: at.clone(),
                 which: Which::All,
                 reach: Reach::Everywhere,
-                derived: Derived::Leave,
+                derived: DerivativePolicy::Leave,
                 why,
             },
             ChangeRequest::Prune { at: at.clone(), keep: None },
@@ -223,7 +217,7 @@ async fn one_winner(fixture: &Fixture<'_>) {
         loop {
             let read = fixture.entries.read(&ada, &at, None).await.expect("it is there");
             let number: u64 = String::from_utf8_lossy(&read.bytes).parse().expect("a number");
-            let expected = Expected::Revision(read.version.revision);
+            let expected = EntryPrecondition::Revision(read.version.revision);
             match fixture.write(&ada, &at, expected, &format!("{}", number + 1)).await {
                 Ok(_) => return,
                 Err(Error::Conflict(_)) => {}
@@ -241,7 +235,7 @@ async fn limits_hold(fixture: &Fixture<'_>) {
     let (ada, at) = (scope("ada"), on(&own("ada"), "large"));
     let largest = "x".repeat(limits::ENTRY_BYTES_MAX);
     let over = format!("{largest}x");
-    assert_eq!(name(&fixture.write(&ada, &at, Expected::Absent, &over).await), "TooLarge");
+    assert_eq!(name(&fixture.write(&ada, &at, EntryPrecondition::Absent, &over).await), "TooLarge");
     fixture.put(&ada, &at, &largest).await;
     assert_eq!(fixture.text(&ada, &at).await.expect("it is there").len(), largest.len());
     let edit = ChangeRequest::Edit { at: at.clone(), old: largest, new: over };

@@ -26,7 +26,8 @@ pub use super::reviews::{
     Standing,
 };
 pub use change::{
-    ChangeOutcome, ChangeRequest, Derived, EntryFile, Expected, Reach, Related, Which,
+    ChangeOutcome, ChangeRequest, DerivativePolicy, Derivatives, EntryFile, EntryPrecondition,
+    Reach, Which,
 };
 pub use error::{Current, Error};
 pub use lines::{BlameLine, blame, diff};

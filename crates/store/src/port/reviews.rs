@@ -9,7 +9,8 @@ use outrigger_policy::{MemoryScope, Owner, Principal, Scope};
 use serde::{Deserialize, Serialize};
 
 use super::entries::{
-    Attribution, ChangeOutcome, ChangeRequest, Entries, EntryAddress, EntryFile, Error, Expected,
+    Attribution, ChangeOutcome, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPrecondition,
+    Error,
 };
 
 pub use proposal::{Comment, Decision, Proposal, ProposalFilter, ProposalId, Standing};
@@ -128,10 +129,10 @@ impl NewProposal {
         change: ChangeRequest,
     ) -> Result<Option<Self>, Error> {
         let (at, file, base) = match change {
-            ChangeRequest::Write { at, expected: Expected::Revision(base), file } => {
+            ChangeRequest::Write { at, expected: EntryPrecondition::Revision(base), file } => {
                 (at, Some(file), base)
             }
-            ChangeRequest::Write { at, expected: Expected::Absent, file } => {
+            ChangeRequest::Write { at, expected: EntryPrecondition::Absent, file } => {
                 let base = match entries.history(scope, &at, None).await {
                     // The last state of what is gone is what nothing was made from.
                     Ok(versions) => versions.first().map_or(0, |newest| newest.revision),

@@ -14,11 +14,11 @@ use outrigger_audit::{
 };
 use sqlx::sqlite::SqliteConnection;
 
-use super::open::{self, Seen, close};
+use super::open::{self, DatabaseState, close};
 use crate::files::blocking;
 use crate::sql::log::prove::{EventText, prove};
 use crate::sql::log::read;
-use crate::sql::log::walk::{Walked, walk};
+use crate::sql::log::walk::{WalkOutcome, walk};
 use crate::{BlobDirectory, Error, limits};
 
 /// A store that is looked at and not changed.
@@ -33,7 +33,7 @@ pub struct Audit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     written: Option<SystemTime>,
-    seen: Seen,
+    seen: DatabaseState,
 }
 
 impl Stamp {
@@ -64,7 +64,7 @@ impl Audit {
     pub async fn open(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(open::DATABASE);
         let stamp = Stamp::of(&path)?;
-        if stamp.seen == Seen::Nothing {
+        if stamp.seen == DatabaseState::Nothing {
             return Err(Error::NotFound { what: format!("journal in {}", directory.display()) });
         }
         let audit = Self { directory: directory.to_owned(), path, stamp };
@@ -77,8 +77,8 @@ impl Audit {
     /// half of something, and is read again through connections that share.
     async fn settled<T>(&self, read: impl AsyncFn(&Self) -> Result<T, Error>) -> Result<T, Error> {
         let found = read(self).await;
-        if self.stamp.seen == Seen::Whole && !self.is_untouched() {
-            let stamp = Stamp { seen: Seen::Logged, ..self.stamp.clone() };
+        if self.stamp.seen == DatabaseState::Whole && !self.is_untouched() {
+            let stamp = Stamp { seen: DatabaseState::Logged, ..self.stamp.clone() };
             return read(&Self { stamp, ..self.clone() }).await;
         }
         found
@@ -225,7 +225,7 @@ impl Audit {
         });
         let walked = futures_util::future::try_join_all(readers).await?;
         let mut faults = Vec::new();
-        for Walked { events, uncovered, is_removed, fault } in walked.into_iter().flatten() {
+        for WalkOutcome { events, uncovered, is_removed, fault } in walked.into_iter().flatten() {
             report.sessions += u64::from(!is_removed);
             report.removed += u64::from(is_removed);
             report.events += events;
@@ -242,7 +242,7 @@ impl Audit {
         queue: &Mutex<std::collections::btree_set::IntoIter<SessionId>>,
         corrections: &Corrections,
         progress: &VerificationProgress,
-    ) -> Result<Vec<Walked>, Error> {
+    ) -> Result<Vec<WalkOutcome>, Error> {
         let blobs = BlobDirectory::at(&self.directory.join("blobs"));
         let mut connection = self.connection().await?;
         let mut walked = Vec::new();

@@ -33,7 +33,7 @@ pub(super) struct Changes {
 /// A change that was begun.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Begun {
+pub(super) struct PendingChange {
     file: File,
     now: u64,
 }
@@ -51,14 +51,14 @@ impl Changes {
 
     /// Somebody who holds the write lock is about to change entries. By its name, so that
     /// whoever opened it since the file was removed, if it ever was, is told too.
-    pub(super) fn begin(&self) -> Result<Begun, Error> {
+    pub(super) fn begin(&self) -> Result<PendingChange, Error> {
         let file = open(&self.path).map_err(wrong)?;
         let (begun, ended) = numbers(&file).map_err(wrong)?;
         let now = begun.max(ended) + 1;
         // Both, so that the file is never too short.
         let bytes = [now.to_le_bytes(), ended.to_le_bytes()].concat();
         file.write_all_at(&bytes, 0).map_err(wrong)?;
-        Ok(Begun { file, now })
+        Ok(PendingChange { file, now })
     }
 
     /// After how many changes it is, unless one is under way.
@@ -70,7 +70,7 @@ impl Changes {
     }
 }
 
-impl Begun {
+impl PendingChange {
     /// It is visible to all, or never will be.
     pub(super) fn end(self) {
         // If it can't be told, nobody relies on it.

@@ -15,7 +15,7 @@ use crate::limits;
 
 /// What was read of places since the last change.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct EntryCache {
     changes: Arc<Changes>,
     state: Mutex<State>,
 }
@@ -37,7 +37,7 @@ fn key(scope: &Scope, at: &EntryAddress) -> String {
     format!("{sees}{}\0{}", at.memory_scope, at.path)
 }
 
-impl Known {
+impl EntryCache {
     pub(super) fn new(changes: Arc<Changes>) -> Self {
         Self { changes, state: Mutex::default() }
     }

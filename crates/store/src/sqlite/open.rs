@@ -30,7 +30,7 @@ pub(super) const PAGE_BYTES: u32 = 4_096;
 /// Makes the database if there is none; else checks that it is ours and of a known format.
 pub(super) async fn prepare(directory: &Path) -> Result<PathBuf, Error> {
     let path = directory.join(DATABASE);
-    if look(&path)? == Seen::Nothing {
+    if look(&path)? == DatabaseState::Nothing {
         make_private(directory).map_err(|e| Error::io("making the store's directory", e))?;
         create(directory, &path).await?;
     }
@@ -47,7 +47,7 @@ pub(super) async fn prepare(directory: &Path) -> Result<PathBuf, Error> {
 
 /// What stands where the database should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum DatabaseState {
     Nothing,
     /// A database of ours, with everything in its one file.
     Whole,
@@ -56,17 +56,19 @@ pub(super) enum Seen {
 }
 
 /// Looks at names and sizes; an error where a part of a database is missing.
-pub(super) fn look(path: &Path) -> Result<Seen, Error> {
+pub(super) fn look(path: &Path) -> Result<DatabaseState, Error> {
     let damaged = |what: &str| Err(Error::damaged(path.display().to_string(), what));
     let logged = || fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
     let logged_before = logged();
     match fs::metadata(path) {
         Ok(found) if found.len() == 0 => damaged("it is empty"),
         // Asked again, because another process may have begun to write in the meantime.
-        Ok(_) => Ok(if logged_before || logged() { Seen::Logged } else { Seen::Whole }),
+        Ok(_) => {
+            Ok(if logged_before || logged() { DatabaseState::Logged } else { DatabaseState::Whole })
+        }
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("opening the database", e)),
         Err(_) if logged_before => damaged("it is missing, but its write-ahead log is there"),
-        Err(_) => Ok(Seen::Nothing),
+        Err(_) => Ok(DatabaseState::Nothing),
     }
 }
 
@@ -178,22 +180,22 @@ pub(super) async fn copying(path: &Path) -> Result<SqliteConnection, Error> {
 }
 
 /// A connection that audits: one that makes no files where that is possible.
-pub(super) async fn auditing(path: &Path, seen: Seen) -> Result<SqliteConnection, Error> {
+pub(super) async fn auditing(path: &Path, seen: DatabaseState) -> Result<SqliteConnection, Error> {
     let cache = format!("-{}", limits::AUDIT_CACHE_KIB);
     let options = options(path).read_only(true).pragma("query_only", "ON");
-    let options = options.pragma("cache_size", cache).immutable(seen == Seen::Whole);
+    let options = options.pragma("cache_size", cache).immutable(seen == DatabaseState::Whole);
     options.connect().await.map_err(|e| fault::of("opening the database", e))
 }
 
 /// Looks into a database through a connection that makes no files and takes no locks, which
 /// sees all of it while there is no log; else also through one that only reads, because one
 /// that writes folds the log into the file when it is closed.
-pub(super) async fn look_inside(path: &Path, seen: Seen) -> Result<(), Error> {
-    if seen == Seen::Nothing {
+pub(super) async fn look_inside(path: &Path, seen: DatabaseState) -> Result<(), Error> {
+    if seen == DatabaseState::Nothing {
         return Ok(());
     }
     let apart = options(path).read_only(true).immutable(true).connect().await;
-    if seen == Seen::Whole {
+    if seen == DatabaseState::Whole {
         return look_through(path, apart).await;
     }
     let place = || path.display().to_string();

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use outrigger_agent::{Digest, SessionId};
 
 use super::changes::Changes;
-use super::known::Known;
+use super::known::EntryCache;
 use super::open;
 use super::readers::Readers;
 use super::settings::Settings;
 use super::writer::Writer;
 use crate::event::{EncodedEvent, StoredEvent};
 use crate::port::Blobs;
-use crate::sql::journal::batch::Prepared;
+use crate::sql::journal::batch::EventRow;
 use crate::sql::journal::read::Row;
 use crate::{BlobDirectory, Error, limits};
 
@@ -22,7 +22,7 @@ use crate::{BlobDirectory, Error, limits};
 pub struct Sqlite {
     pub(super) writer: Writer,
     pub(super) readers: Readers,
-    pub(super) known: Known,
+    pub(super) known: EntryCache,
     pub(super) blobs: BlobDirectory,
     path: PathBuf,
 }
@@ -41,7 +41,7 @@ impl Sqlite {
         let connection = open::writing(&path, settings).await?;
         let blobs = BlobDirectory::open(&directory.join("blobs"))?;
         let changes = Arc::new(Changes::open(directory)?);
-        let known = Known::new(Arc::clone(&changes));
+        let known = EntryCache::new(Arc::clone(&changes));
         let writer = Writer::start(directory, &path, settings, connection, changes)?;
         Ok(Self { writer, readers: Readers::new(&path), known, blobs, path })
     }
@@ -75,13 +75,13 @@ impl Sqlite {
     }
 
     /// Puts a text that is too large for its row on disk, before the row can name it.
-    pub(super) async fn prepare(&self, event: EncodedEvent) -> Result<Prepared, Error> {
+    pub(super) async fn prepare(&self, event: EncodedEvent) -> Result<EventRow, Error> {
         let EncodedEvent { text, digest, format } = event;
         if text.len() <= limits::PAYLOAD_INLINE_BYTES_MAX {
-            return Ok(Prepared { format, digest, payload: Some(text.into()) });
+            return Ok(EventRow { format, digest, payload: Some(text.into()) });
         }
         let digest = self.blobs.put(text.into_bytes()).await?;
-        Ok(Prepared { format, digest, payload: None })
+        Ok(EventRow { format, digest, payload: None })
     }
 
     pub(super) async fn text_of(

@@ -24,10 +24,10 @@ use super::settings::Settings;
 use crate::sql::accounts::{self, recount};
 use crate::sql::entries;
 use crate::sql::fault;
-use crate::sql::journal::batch::{Batch, Done, JournalWrite, Request};
+use crate::sql::journal::batch::{Batch, CommitOutcome, JournalWrite, Request};
 use crate::sql::journal::import::Import;
 use crate::sql::journal::statements::Texts;
-use crate::sql::log::anchor::{Added, Anchor, SessionSelection, behind};
+use crate::sql::log::anchor::{Anchor, LogAppend, SessionSelection, behind};
 use crate::sql::log::read::newest_checkpoint;
 use crate::{Account, Error, TermsChange, limits};
 
@@ -67,7 +67,7 @@ impl Writer {
         let path = path.to_owned();
         let batch = Batch { texts: Texts::default(), anchor: Anchor::new(directory) };
         let connection = Some(connection);
-        let (uncovered, lingers) = (Uncovered::default(), false);
+        let (uncovered, lingers) = (CheckpointBacklog::default(), false);
         let mut thread = Thread { path, settings, connection, changes, batch, uncovered, lingers };
         std::thread::Builder::new()
             .name("journal-writer".to_owned())
@@ -131,22 +131,22 @@ struct Thread {
     connection: Option<SqliteConnection>,
     changes: Arc<Changes>,
     batch: Batch,
-    uncovered: Uncovered,
+    uncovered: CheckpointBacklog,
     /// Whether the log still has bytes of what was destroyed.
     lingers: bool,
 }
 
 /// What this process wrote and no checkpoint covers yet.
 #[derive(Debug, Default)]
-struct Uncovered {
+struct CheckpointBacklog {
     sessions: BTreeSet<SessionId>,
     events: u64,
     /// When it must be covered.
     due: Option<Instant>,
 }
 
-impl Uncovered {
-    fn of(&mut self, done: &Done) {
+impl CheckpointBacklog {
+    fn of(&mut self, done: &CommitOutcome) {
         // Whoever is covered in the same transaction may have waited since before it.
         if let Some(added) = &done.added {
             added.sessions().for_each(|session| _ = self.sessions.remove(session));
@@ -196,7 +196,7 @@ impl Thread {
     }
 
     async fn take(&mut self, message: Message, waiting: &mut mpsc::Receiver<Message>) {
-        let Collected { requests, orders, other } = collect(message, waiting);
+        let RequestBatch { requests, orders, other } = collect(message, waiting);
         if !requests.is_empty() {
             self.commit(requests).await;
         }
@@ -263,7 +263,7 @@ impl Thread {
 
     /// Covers what anybody wrote.
     async fn cover_all(&mut self) -> Result<(), Error> {
-        self.uncovered = Uncovered::default();
+        self.uncovered = CheckpointBacklog::default();
         while self.cover(SessionSelection::All).await? > 0 {}
         Ok(())
     }
@@ -287,7 +287,7 @@ impl Thread {
     async fn try_cover(
         &mut self,
         asked: SessionSelection<'_>,
-    ) -> Result<(usize, Option<Added>), Error> {
+    ) -> Result<(usize, Option<LogAppend>), Error> {
         let wrong = |e| fault::of("writing the audit log", e);
         self.connection().await?;
         let Self { connection: Some(connection), batch, .. } = self else {
@@ -304,7 +304,7 @@ impl Thread {
         Ok((count, added))
     }
 
-    async fn copy(&mut self, added: Option<Added>) {
+    async fn copy(&mut self, added: Option<LogAppend>) {
         if let (Some(added), Some(connection)) = (added, &mut self.connection) {
             self.batch.anchor.copy(connection, &added).await;
         }
@@ -376,16 +376,23 @@ impl Thread {
         }
     }
 
-    async fn answer(&mut self, answers: Vec<oneshot::Sender<Result<Seq, Error>>>, done: Done) {
+    async fn answer(
+        &mut self,
+        answers: Vec<oneshot::Sender<Result<Seq, Error>>>,
+        done: CommitOutcome,
+    ) {
         self.uncovered.of(&done);
-        let Done { results, added, .. } = done;
+        let CommitOutcome { results, added, .. } = done;
         for (answer, result) in answers.into_iter().zip(results) {
             let _ = answer.send(result);
         }
         self.copy(added).await;
     }
 
-    async fn try_commit(&mut self, work: &[(SessionId, JournalWrite)]) -> Result<Done, Error> {
+    async fn try_commit(
+        &mut self,
+        work: &[(SessionId, JournalWrite)],
+    ) -> Result<CommitOutcome, Error> {
         self.connection().await?;
         let Self { connection: Some(connection), batch, .. } = self else {
             return Err(Error::Closed);
@@ -413,15 +420,15 @@ fn is_of_one(error: &Error) -> bool {
 
 /// What waited.
 #[derive(Default)]
-struct Collected {
+struct RequestBatch {
     requests: Vec<Request>,
     orders: Vec<entries::Request>,
     other: Option<Message>,
 }
 
 /// Takes what waits, up to the limits of a commit, or up to something else.
-fn collect(first: Message, waiting: &mut mpsc::Receiver<Message>) -> Collected {
-    let mut collected = Collected::default();
+fn collect(first: Message, waiting: &mut mpsc::Receiver<Message>) -> RequestBatch {
+    let mut collected = RequestBatch::default();
     let mut bytes = 0;
     let mut next = Some(first);
     while let Some(message) = next {

@@ -15,7 +15,7 @@ use std::path::Path;
 use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
 use outrigger_store::Sqlite;
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Expected,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
 };
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -41,7 +41,11 @@ fn at(path: &str) -> EntryAddress {
 
 async fn put(store: &Sqlite, who: &Scope, at: &EntryAddress, text: &str) -> u64 {
     let revision = store.stat(who, at).await.map_or(0, |node| node.revision);
-    let expected = if revision == 0 { Expected::Absent } else { Expected::Revision(revision) };
+    let expected = if revision == 0 {
+        EntryPrecondition::Absent
+    } else {
+        EntryPrecondition::Revision(revision)
+    };
     let change = ChangeRequest::Write { at: at.clone(), expected, file: EntryFile::of(text) };
     let changed = store.change(who, change, Attribution::person(1)).await.unwrap();
     changed.version().unwrap().revision

@@ -13,7 +13,7 @@ use outrigger_agent::{
     ModelFault, Outcome, Part, Product, Record, Recovery, Replacement, SandboxScope, Seq,
     SessionId, Status, Stop, ToolKind, TurnEnd, Work,
 };
-use outrigger_audit::chain::{self, Linked};
+use outrigger_audit::chain::{self, ChainLink};
 use outrigger_policy::Verdict;
 use outrigger_store::{Journal, Memory, SessionSummary, load_all};
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ fn write(name: &str, events: &[Event]) -> String {
         let event = serde_json::to_string(event).unwrap();
         let (session, at_ms) = (&session, 1_700_000_000_000 + 7 * seq.0);
         let digest = Digest::of(event.as_bytes());
-        let link = Linked { session, seq, at_ms, format: FORMAT, text: &digest }.after(&before);
+        let link = ChainLink { session, seq, at_ms, format: FORMAT, text: &digest }.after(&before);
         before = link.clone();
         let event = RawValue::from_string(event).unwrap();
         let line = Line { session: session.clone(), seq, at_ms, format: FORMAT, link, event };
@@ -84,7 +84,8 @@ fn older_formats_are_made_out() {
             let read: Event = serde_json::from_str(event.get()).unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), event.get(), "{seq} of {session}");
             let text = Digest::of(event.get().as_bytes());
-            let linked = Linked { session, seq: *seq, at_ms: *at_ms, format: *format, text: &text };
+            let linked =
+                ChainLink { session, seq: *seq, at_ms: *at_ms, format: *format, text: &text };
             before = linked.after(&before);
             assert_eq!(before, *link, "{seq} of {session}");
         }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use outrigger_agent::{
     AccountId, Amounts, Answer, Approvals, Author, Call, CallFault, Cause, Concurrency, Cut,
-    CutSandbox, Deadline, Delegate, Digest, EntryChange, EntryRefused, Event, Failure, Item, Kept,
-    Limit, Loss, Measure, Message, ModelFault, ModelSpec, Origin, Outcome, OutsideTool, Parent,
-    Part, Place, Price, Product, Raw, Recovery, Replacement, Reply, Role, SandboxReady,
-    SandboxScope, SandboxSpec, Seen, Seq, SessionId, Shortfall, Spec, Status, Stop, Summary,
-    ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, Touched, TurnEnd, TurnLimits, Usage,
-    Work, Workspace, labels_of,
+    CutSandbox, Deadline, Delegate, Digest, EntryChange, EntryRefused, Event, Failure,
+    FileBaseline, Item, Limit, Loss, Measure, Message, ModelFault, ModelSpec, Origin, Outcome,
+    OutsideTool, Parent, Part, Place, Price, Product, Raw, Recovery, Replacement, Reply, Role,
+    SandboxReady, SandboxScope, SandboxSpec, Seq, SessionId, Shortfall, SnapshotRef, Spec, Status,
+    Stop, Summary, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, Touched, TurnEnd,
+    TurnLimits, Usage, Work, Workspace, labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -320,7 +320,7 @@ fn turn_ends() -> Vec<TurnEnd> {
 
 /// Every way in which a sandbox is lost, and what takes its place.
 fn lives() -> Vec<Event> {
-    let kept = |at_ms: u64| Kept { snapshot: format!("s1.work.{at_ms}"), at_ms };
+    let kept = |at_ms: u64| SnapshotRef { snapshot: format!("s1.work.{at_ms}"), at_ms };
     let sandbox = || "work".to_owned();
     let text = || "what is known".to_owned();
     let mut events = vec![
@@ -357,7 +357,7 @@ fn cut(waiting: Option<BTreeMap<u32, Arc<ToolResult>>>) -> Cut {
         disk_made_at_ms: Some(7),
         replaces: None,
     };
-    let kept = Some(Kept { snapshot: "s1.work.8".to_owned(), at_ms: 8 });
+    let kept = Some(SnapshotRef { snapshot: "s1.work.8".to_owned(), at_ms: 8 });
     let said =
         Message { author: Author::Person("person:local".to_owned()), text: "Go.".to_owned() };
     Cut {
@@ -393,7 +393,7 @@ fn rest() -> Vec<Event> {
     let answer = Answer::Amended { arguments: r#"{"command":"make -n"}"#.to_owned() };
     let arguments = Some(Digest::of(br#"{"command":"make"}"#));
     events.push(Event::Answered { effect: Seq(7), by: by(), arguments, answer });
-    let answer = Answer::Approved { rule_set: rule_set(), seen: Some(Seen::Absent) };
+    let answer = Answer::Approved { rule_set: rule_set(), seen: Some(FileBaseline::Absent) };
     events.push(Event::Answered { effect: Seq(7), by: by(), arguments: None, answer });
     for status in [Status::Error, Status::Denied, Status::Unknown] {
         let text = "no such file".to_owned();

@@ -1,6 +1,6 @@
 //! The one spelling of a path, and which of them are mounted.
 
-use outrigger_agent::{Hidden, visible};
+use outrigger_agent::{HiddenCharPolicy, visible};
 use outrigger_sandbox::{FileError, FileErrorKind, is_within, limits, text};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
@@ -51,7 +51,7 @@ pub(super) fn is_mounted(path: &str) -> bool {
 
 /// A path in an error: its controls would act on who reads it.
 fn shown(path: &str) -> String {
-    visible(path, Hidden::Marked)
+    visible(path, HiddenCharPolicy::Marked)
 }
 
 #[cfg(test)]

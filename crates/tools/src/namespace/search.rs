@@ -9,14 +9,14 @@ use crate::limits;
 
 /// What a search found, and whether there may be more.
 #[derive(Debug)]
-pub(super) struct Found<T> {
+pub(super) struct SearchResults<T> {
     pub(super) found: Vec<T>,
     pub(super) truncated: bool,
 }
 
 /// Files beneath a folder.
 #[derive(Debug, Default)]
-struct Walked {
+struct PathListing {
     paths: Vec<String>,
     truncated: bool,
 }
@@ -29,19 +29,19 @@ impl TreeFiles {
         folder: &str,
         pattern: &str,
         paths_max: u32,
-    ) -> Result<Found<String>, FileError> {
+    ) -> Result<SearchResults<String>, FileError> {
         let matcher = text::Glob::new(pattern)?;
         let node = self.stat(folder).await?;
         if !node.folder {
             let detail = "it is not a directory";
             return Err(super::tree_files::error(FileErrorKind::NotADirectory, folder, detail));
         }
-        let Walked { mut paths, mut truncated } =
+        let PathListing { mut paths, mut truncated } =
             self.walk(folder, matcher.skips_git(folder)).await?;
         paths.retain(|path| matcher.matches(relative(root, path)));
         truncated |= super::cut(&mut paths, paths_max.min(door::ENTRIES_MAX));
         self.show(paths.iter().map(String::as_str)).await?;
-        Ok(Found { found: paths, truncated })
+        Ok(SearchResults { found: paths, truncated })
     }
 
     /// Lines beneath `folder`, or in that one file, that match.
@@ -52,7 +52,7 @@ impl TreeFiles {
         pattern: &GrepPattern,
         glob: Option<&str>,
         matches_max: u32,
-    ) -> Result<Found<GrepMatch>, FileError> {
+    ) -> Result<SearchResults<GrepMatch>, FileError> {
         let matcher = text::GrepMatcher::new(pattern)?;
         let glob = glob.map(text::Glob::new).transpose()?;
         let most = matches_max.min(door::MATCHES_MAX) as usize;
@@ -60,10 +60,10 @@ impl TreeFiles {
             Some(glob) => glob.skips_git(folder),
             None => text::skips_git(folder),
         };
-        let Walked { paths, mut truncated } = if self.stat(folder).await?.folder {
+        let PathListing { paths, mut truncated } = if self.stat(folder).await?.folder {
             self.walk(folder, skips_git).await?
         } else {
-            Walked { paths: vec![folder.to_owned()], truncated: false }
+            PathListing { paths: vec![folder.to_owned()], truncated: false }
         };
         let (mut found, mut bytes) = (Vec::new(), 0);
         for path in paths {
@@ -91,12 +91,12 @@ impl TreeFiles {
         truncated |= found.len() > most;
         found.truncate(most);
         self.show(found.iter().map(|found| found.path.as_str())).await?;
-        Ok(Found { found, truncated })
+        Ok(SearchResults { found, truncated })
     }
 
     /// Files beneath a folder, sorted by path.
-    async fn walk(&self, folder: &str, skips_git: bool) -> Result<Walked, FileError> {
-        let mut walked = Walked::default();
+    async fn walk(&self, folder: &str, skips_git: bool) -> Result<PathListing, FileError> {
+        let mut walked = PathListing::default();
         let mut folders = vec![folder.to_owned()];
         let mut looked = 0;
         while let Some(folder) = folders.pop() {

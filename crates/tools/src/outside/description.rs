@@ -1,6 +1,6 @@
 //! What a server says of a tool, and how it is made harmless.
 
-use outrigger_agent::{Digest, Hidden, Raw, visible};
+use outrigger_agent::{Digest, HiddenCharPolicy, Raw, visible};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn clean_all(value: Value) -> Value {
 /// cut after `chars_max` characters.
 #[must_use]
 pub fn clean(text: &str, chars_max: usize) -> String {
-    let seen = visible(&cut::plain(text.as_bytes()), Hidden::Removed);
+    let seen = visible(&cut::plain(text.as_bytes()), HiddenCharPolicy::Removed);
     let mut chars = seen.chars();
     let mut kept: String = chars.by_ref().take(chars_max).collect();
     if chars.next().is_some() {

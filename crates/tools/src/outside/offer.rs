@@ -12,7 +12,7 @@ use crate::limits;
 
 /// What our configuration says of a tool: never the server's own word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Declared {
+pub enum DeclaredEffect {
     /// It acts, and nothing is known of doing it twice.
     #[default]
     Acts,
@@ -32,7 +32,7 @@ pub struct Offer<'a> {
     /// What the server says now, if that is something else.
     pub changed: Option<&'a Digest>,
     /// What our configuration says of it.
-    pub declared: Declared,
+    pub declared: DeclaredEffect,
     /// Whether calls of it may run beside others.
     pub concurrency: Concurrency,
     /// The sandbox in which its server runs, if it runs in one.
@@ -43,7 +43,7 @@ pub struct Offer<'a> {
 
 /// Why a tool can't be offered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum OfferError {
     /// Models and rules can't name it.
     #[error("its name is not 1 to {max} characters of A-Z a-z 0-9 _ - .")]
     Name {
@@ -66,22 +66,22 @@ impl Offer<'_> {
     ///
     /// # Errors
     /// Why it can't be offered.
-    pub fn spec(&self) -> Result<ToolSpec, Unfit> {
+    pub fn spec(&self) -> Result<ToolSpec, OfferError> {
         let ToolDescription { tool, description, schema } = self.described;
         let name = name(self.server, tool)?;
         let bytes = description.len() + schema.as_str().len();
         if bytes > limits::SCHEMA_BYTES_MAX {
-            return Err(Unfit::Large { bytes });
+            return Err(OfferError::Large { bytes });
         }
         let object = serde_json::from_str::<Map<String, Value>>(schema.as_str());
-        let object = object.map_err(|_| Unfit::Schema)?;
+        let object = object.map_err(|_| OfferError::Schema)?;
         if object.get("type").is_none_or(|kind| kind != "object") {
-            return Err(Unfit::Schema);
+            return Err(OfferError::Schema);
         }
         let inert = self.described.inert();
         let recovery = match self.declared {
-            Declared::Acts => Recovery::Unknown,
-            Declared::Idempotent | Declared::ReadOnly => Recovery::Repeat,
+            DeclaredEffect::Acts => Recovery::Unknown,
+            DeclaredEffect::Idempotent | DeclaredEffect::ReadOnly => Recovery::Repeat,
         };
         Ok(ToolSpec {
             name,
@@ -105,7 +105,7 @@ impl Offer<'_> {
                 tool: tool.clone(),
                 digest: self.described.digest(),
                 changed: self.changed.cloned(),
-                read_only: self.declared == Declared::ReadOnly,
+                read_only: self.declared == DeclaredEffect::ReadOnly,
             }),
         })
     }
@@ -115,12 +115,12 @@ impl Offer<'_> {
 /// in its name, so that none can be shadowed.
 ///
 /// # Errors
-/// [`Unfit::Name`].
-pub fn name(server: &str, tool: &str) -> Result<String, Unfit> {
+/// [`OfferError::Name`].
+pub fn name(server: &str, tool: &str) -> Result<String, OfferError> {
     let before = format!("mcp__{server}__");
     let max = limits::TOOL_NAME_CHARS_MAX.saturating_sub(before.len());
     if tool.len() > max || !is_name(tool) {
-        return Err(Unfit::Name { max });
+        return Err(OfferError::Name { max });
     }
     // Providers take no dot.
     Ok(before + &tool.replace('.', "_"))
@@ -151,8 +151,8 @@ mod tests {
         ToolDescription { tool: tool.to_owned(), description: description.to_owned(), schema }
     }
 
-    fn spec(described: &ToolDescription) -> Result<ToolSpec, Unfit> {
-        let (declared, concurrency) = (Declared::Acts, Concurrency::Exclusive);
+    fn spec(described: &ToolDescription) -> Result<ToolSpec, OfferError> {
+        let (declared, concurrency) = (DeclaredEffect::Acts, Concurrency::Exclusive);
         let (changed, sandbox, timeout_ms) = (None, None, 1_000);
         Offer { server: "s", described, changed, declared, concurrency, sandbox, timeout_ms }.spec()
     }

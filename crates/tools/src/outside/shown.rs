@@ -1,14 +1,14 @@
 //! What a model sees of an answer from outside: text, cut in its middle, and names of the
 //! rest. Must never give a model what a person who reads the answer does not see.
 
-use outrigger_agent::{Hidden, Status, ToolOutput, visible};
+use outrigger_agent::{HiddenCharPolicy, Status, ToolOutput, visible};
 
-use super::{Answered, Block, label};
+use super::{Block, ToolAnswer, label};
 use crate::{cut, output};
 
 /// An answer as the model sees it: at most about `bytes_max` of it, labelled.
 #[must_use]
-pub fn shown(server: &str, answered: &Answered, bytes_max: usize) -> ToolOutput {
+pub fn shown(server: &str, answered: &ToolAnswer, bytes_max: usize) -> ToolOutput {
     let mut whole = String::new();
     for block in &answered.blocks {
         if !whole.is_empty() {
@@ -22,7 +22,7 @@ pub fn shown(server: &str, answered: &Answered, bytes_max: usize) -> ToolOutput 
             }
         }
     }
-    let whole = visible(&cut::plain(whole.as_bytes()), Hidden::Removed);
+    let whole = visible(&cut::plain(whole.as_bytes()), HiddenCharPolicy::Removed);
     let (text, hidden_bytes) = cut::middle(&whole, bytes_max, "; ask for less at once");
     let text = if text.is_empty() { "[an answer without content]".to_owned() } else { text };
     let status = if answered.failed { Status::Error } else { Status::Ok };
@@ -38,15 +38,15 @@ mod tests {
         let text = |text: &str| Block::Text(text.to_owned());
         let image = Block::Other { what: "image/png".to_owned(), bytes: 12 };
         let blocks = vec![text("one\u{1b}[2J"), image, text("t\u{200b}w\u{3164}o\u{e0041}")];
-        let all = shown("s", &Answered { blocks, failed: false }, 1_000);
+        let all = shown("s", &ToolAnswer { blocks, failed: false }, 1_000);
         assert_eq!(all.text, "one\n[image/png, 12 bytes, not shown]\ntwo");
         assert_eq!(all.labels.iter().collect::<Vec<_>>(), ["from:mcp:s", "untrusted"]);
         let long = (0..5_000).map(|line| format!("{line}\n")).collect::<String>();
-        let cut = shown("s", &Answered { blocks: vec![text(&long)], failed: true }, 1_000);
+        let cut = shown("s", &ToolAnswer { blocks: vec![text(&long)], failed: true }, 1_000);
         assert_eq!(cut.status, Status::Error);
         assert!(cut.text.len() < 1_100 && cut.text.ends_with("4999\n"), "{}", cut.text);
         assert!(cut.text.starts_with("0\n1\n") && cut.hidden_bytes > 20_000, "{}", cut.text);
-        let empty = shown("s", &Answered { blocks: vec![], failed: false }, 1_000);
+        let empty = shown("s", &ToolAnswer { blocks: vec![], failed: false }, 1_000);
         assert_eq!(empty.text, "[an answer without content]");
     }
 }

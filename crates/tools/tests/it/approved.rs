@@ -1,6 +1,6 @@
 //! A change of a file is what a person saw of it, or is not made.
 
-use outrigger_agent::{Seen, Status};
+use outrigger_agent::{FileBaseline, Status};
 use outrigger_sandbox::ExecId;
 use outrigger_tools::{Invocation, Preview, perform, preview};
 
@@ -9,7 +9,12 @@ use crate::world::World;
 const WRITE: &str = r#"{"file_path": "f", "content": "new\n"}"#;
 const EDIT: &str = r#"{"file_path": "f", "old_string": "one", "new_string": "two"}"#;
 
-fn call<'a>(tool: &'a str, arguments: &'a str, id: &str, seen: Option<&'a Seen>) -> Invocation<'a> {
+fn call<'a>(
+    tool: &'a str,
+    arguments: &'a str,
+    id: &str,
+    seen: Option<&'a FileBaseline>,
+) -> Invocation<'a> {
     Invocation { tool, arguments, exec: ExecId::new(id).expect("a valid id"), seen }
 }
 

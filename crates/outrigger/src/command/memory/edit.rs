@@ -2,7 +2,7 @@
 
 use outrigger_engine::path_of;
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, EntryAddress, EntryFile, Error, Expected,
+    Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPrecondition, Error,
 };
 use std::collections::BTreeSet;
 use std::fs;
@@ -77,10 +77,13 @@ pub(super) async fn edit(memory: &MemoryContext, path: &str, message: Option<Str
 }
 
 /// What is there, and what a change of it expects.
-async fn current(memory: &MemoryContext, at: &EntryAddress) -> Outcome<(Expected, Vec<u8>)> {
+async fn current(
+    memory: &MemoryContext,
+    at: &EntryAddress,
+) -> Outcome<(EntryPrecondition, Vec<u8>)> {
     match memory.entries.read(&memory.scope, at, None).await {
-        Ok(read) => Ok((Expected::Revision(read.version.revision), read.bytes)),
-        Err(Error::Absent) => Ok((Expected::Absent, Vec::new())),
+        Ok(read) => Ok((EntryPrecondition::Revision(read.version.revision), read.bytes)),
+        Err(Error::Absent) => Ok((EntryPrecondition::Absent, Vec::new())),
         Err(error) => Err(memory.failed(at, error)),
     }
 }

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use outrigger_engine::path_of;
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Derived, EntryAddress, Error, Reach, Related, Which,
+    Attribution, ChangeRequest, DerivativePolicy, Derivatives, EntryAddress, Error, Reach, Which,
 };
 
 use super::change::{make, tell};
@@ -33,10 +33,10 @@ pub(super) async fn redact(
         ChangeRequest::Redact { at, which, reach: Reach::Copies, derived, why }
     };
     let derived = match asked {
-        Some(DerivedFlag::Leave) => Derived::Leave,
-        Some(DerivedFlag::Destroy) => Derived::Destroy,
+        Some(DerivedFlag::Leave) => DerivativePolicy::Leave,
+        Some(DerivedFlag::Destroy) => DerivativePolicy::Destroy,
         None => {
-            let asked = change(Derived::Ask);
+            let asked = change(DerivativePolicy::Ask);
             match memory.entries.change(&memory.scope, asked, Attribution::person(now_ms())).await {
                 Ok(changed) => return tell(memory, &changed),
                 Err(Error::Related(related)) => decide(memory, &at, &related).await?,
@@ -48,7 +48,11 @@ pub(super) async fn redact(
 }
 
 /// Shows what still has a part of it, and asks what becomes of it.
-async fn decide(memory: &MemoryContext, at: &EntryAddress, related: &Related) -> Outcome<Derived> {
+async fn decide(
+    memory: &MemoryContext,
+    at: &EntryAddress,
+    related: &Derivatives,
+) -> Outcome<DerivativePolicy> {
     let versions = related.versions.iter();
     let versions = versions.map(|(place, revision)| format!("{} r{revision}", path_of(place)));
     let proposals = related.proposals.iter().map(|number| format!("proposal {number}"));
@@ -70,5 +74,5 @@ async fn decide(memory: &MemoryContext, at: &EntryAddress, related: &Related) ->
         memory.screen.note(Tone::Plain, format!("  {}", inert(&line)));
     }
     let destroy = memory.screen.ask("Destroy these as well? If not, they are left.").await?;
-    Ok(if destroy { Derived::Destroy } else { Derived::Leave })
+    Ok(if destroy { DerivativePolicy::Destroy } else { DerivativePolicy::Leave })
 }

@@ -141,7 +141,7 @@ impl From<Trigger> for outrigger_policy::Trigger {
 }
 
 /// A situation, and what was decided of it then, if anything was.
-struct Asked {
+struct ExplainSubject {
     situation: Situation,
     then: Option<(Verdict, String)>,
 }
@@ -150,7 +150,9 @@ pub(crate) async fn explain(paths: &Paths, config: &Config, asked: &Explain) -> 
     let set = rules::load(&config.policy)?;
     let found = match (&asked.session, asked.effect, asked.action) {
         (Some(session), Some(effect), _) => recorded(paths, session, Seq(effect)).await?,
-        (_, _, Some(action)) => Asked { situation: described(asked, action.into()), then: None },
+        (_, _, Some(action)) => {
+            ExplainSubject { situation: described(asked, action.into()), then: None }
+        }
         _ => return Err(Failure::new(Kind::Usage, "neither an action nor a session is named")),
     };
     let explanation = set.explain(&found.situation.facts());
@@ -185,7 +187,7 @@ fn described(asked: &Explain, action: outrigger_policy::Action) -> Situation {
 }
 
 /// An effect of a session as it was when the rules were last asked of it.
-async fn recorded(paths: &Paths, name: &str, effect: Seq) -> Outcome<Asked> {
+async fn recorded(paths: &Paths, name: &str, effect: Seq) -> Outcome<ExplainSubject> {
     let store = compose::store(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let mut state = State::default();
@@ -210,11 +212,11 @@ async fn recorded(paths: &Paths, name: &str, effect: Seq) -> Outcome<Asked> {
         Failure::new(Kind::NotFound, text)
             .hint(format!("`outrigger sessions logs {session} --json` shows its events."))
     })?;
-    Ok(Asked { situation, then })
+    Ok(ExplainSubject { situation, then })
 }
 
-fn told(set: &RuleSet, found: &Asked, explanation: &Explanation) -> Vec<String> {
-    let Asked { situation, then } = found;
+fn told(set: &RuleSet, found: &ExplainSubject, explanation: &Explanation) -> Vec<String> {
+    let ExplainSubject { situation, then } = found;
     let verdict = &explanation.verdict;
     let (action, resource) = (situation.action.as_str(), &situation.resource);
     let mut lines = vec![format!("{}: {action} `{resource}`", verdict.ruling().as_str())];
@@ -266,7 +268,7 @@ fn why(explanation: &Explanation) -> String {
     }
 }
 
-fn whole(set: &RuleSet, found: &Asked, explanation: &Explanation) -> Value {
+fn whole(set: &RuleSet, found: &ExplainSubject, explanation: &Explanation) -> Value {
     let verdict = &explanation.verdict;
     let rules: Vec<_> = verdict.rules().iter().filter_map(|id| set.rule(id)).map(object).collect();
     let subjects: Vec<_> = explanation

@@ -1,7 +1,7 @@
 //! `outrigger sandbox exec`: one command, its output as it comes, its exit code.
 
 use clap::{Args, value_parser};
-use outrigger_sandbox::{Command, End, ExecId, Execute, Executed, Output, OutputSink, limits};
+use outrigger_sandbox::{Command, End, ExecId, ExecOutcome, Execute, Output, OutputSink, limits};
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ pub(super) async fn execute(sandboxes: &SandboxContext, asked: Exec) -> Outcome<
     let request = request(&asked)?;
     let id = request.id.clone();
     let json = asked.output.json.is_some();
-    let (shown, hidden) = (Shown::new(), ());
+    let (shown, hidden) = (OutputRelay::new(), ());
     let sink: &dyn OutputSink = if json || asked.output.quiet { &hidden } else { &shown };
     let done = tokio::select! {
         done = sandbox.execute(request, sink) => done.map_err(|error| failed(&error))?,
@@ -116,7 +116,7 @@ fn input(file: &Path) -> Outcome<Vec<u8>> {
     Ok(bytes)
 }
 
-fn object(name: &str, id: &ExecId, done: &Executed) -> serde_json::Value {
+fn object(name: &str, id: &ExecId, done: &ExecOutcome) -> serde_json::Value {
     let end = match done.end {
         End::Exited(_) => "exited",
         End::Signalled(_) => "signalled",
@@ -142,7 +142,7 @@ fn object(name: &str, id: &ExecId, done: &Executed) -> serde_json::Value {
 }
 
 /// Says what the exit code alone does not.
-fn explain(done: &Executed, timeout: u64, screen: &Screen) {
+fn explain(done: &ExecOutcome, timeout: u64, screen: &Screen) {
     let ended = match done.end {
         End::Exited(_) => None,
         End::Signalled(signal) => Some(format!("ended by signal {signal}")),
@@ -160,7 +160,7 @@ fn explain(done: &Executed, timeout: u64, screen: &Screen) {
     }
 }
 
-fn code(done: &Executed) -> u8 {
+fn code(done: &ExecOutcome) -> u8 {
     match (done.end, done.exit_code()) {
         (End::Deadline, _) => DEADLINE_CODE,
         (_, Some(code)) => u8::try_from(code & 0xff).unwrap_or(u8::MAX),
@@ -169,12 +169,12 @@ fn code(done: &Executed) -> u8 {
 }
 
 /// Passes output on: as it is to files and pipes, made harmless to a terminal.
-struct Shown {
+struct OutputRelay {
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
 }
 
-impl Shown {
+impl OutputRelay {
     fn new() -> Self {
         Self {
             stdout_is_terminal: std::io::stdout().is_terminal(),
@@ -193,7 +193,7 @@ fn put(mut to: impl Write, bytes: &[u8], is_terminal: bool) {
     drop(written.and_then(|()| to.flush()));
 }
 
-impl OutputSink for Shown {
+impl OutputSink for OutputRelay {
     fn output(&self, output: Output<'_>) {
         match output {
             Output::Stdout(bytes) => put(std::io::stdout(), bytes, self.stdout_is_terminal),

@@ -33,9 +33,9 @@ pub(crate) enum Templates {
 
 /// How far an image is, in words that change while it goes on.
 #[derive(Debug, Default)]
-struct Reached(Mutex<String>);
+struct ImageProgress(Mutex<String>);
 
-impl Reached {
+impl ImageProgress {
     fn note(&self, progress: &Progress) {
         let Progress { layers, layers_total, bytes, bytes_total, .. } = progress;
         let mut text = format!("layer {layers} of {layers_total}");
@@ -62,7 +62,7 @@ pub(super) async fn import(
     let opened = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
     let archive = Archive::new(std::fs::File::open(opened).map_err(unreadable)?);
     let native = compose::native(paths, config, None).await?;
-    let (reached, mut screen) = (Reached::default(), Screen::new(output));
+    let (reached, mut screen) = (ImageProgress::default(), Screen::new(output));
     let note = |progress: Progress| reached.note(&progress);
     let made = screen.watching(|| reached.words(), native.import(name, archive, &note)).await;
     tell(&made.map_err(|error| failed(&error))?, output)
@@ -76,7 +76,7 @@ pub(super) async fn pull(
     output: Output,
 ) -> Outcome<u8> {
     let native = compose::native(paths, config, None).await?;
-    let (reached, mut screen) = (Reached::default(), Screen::new(output));
+    let (reached, mut screen) = (ImageProgress::default(), Screen::new(output));
     let note = |progress: Progress| reached.note(&progress);
     let made = screen.watching(|| reached.words(), native.pull(name, source, &note)).await;
     tell(&made.map_err(|error| failed(&error))?, output)

@@ -8,7 +8,7 @@ use crate::conformance::case::cases;
 use crate::conformance::context::{
     Context, Listener, Outcome, argv, ensure, id, same, shell, soon, text, write_op,
 };
-use outrigger_sandbox::{Command, End, Error, Execute, Executed, WriteMode};
+use outrigger_sandbox::{Command, End, Error, ExecOutcome, Execute, WriteMode};
 
 cases! { "ids":
     repeated_gives_the_kept_outcome,
@@ -64,7 +64,7 @@ async fn at_once_is_one_run(context: Context) -> Outcome {
         let line = "echo x >> count; sleep 0.2; echo out; exit 5";
         all.spawn(async move { context.shell("a", line).await });
     }
-    let mut outcomes: Vec<Executed> = Vec::new();
+    let mut outcomes: Vec<ExecOutcome> = Vec::new();
     while let Some(outcome) = all.join_next().await {
         outcomes.push(outcome.map_err(|error| error.to_string())??);
     }

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use outrigger_sandbox::{
-    Backend, Command, CreateOutcome, End, Error, ExecId, Execute, Executed, FileErrorKind, FileOp,
-    FileReply, Generation, Input, Occurrences, OutputSink, Precondition, Sandbox, SandboxId,
-    Streams,
+    Backend, Command, CreateOutcome, End, Error, ExecId, ExecOutcome, Execute, FileErrorKind,
+    FileOp, FileReply, Generation, Input, Occurrences, OutputSink, Precondition, Sandbox,
+    SandboxId, Streams,
 };
 use outrigger_sandbox_testing::fake::Fake;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl FaultySandbox {
         }
     }
 
-    fn spoil_outcome(&self, done: &mut Executed) {
+    fn spoil_outcome(&self, done: &mut ExecOutcome) {
         match (self.fault, done.end) {
             (Fault::LosesTheLastByte, _) => drop(done.stdout.pop()),
             (Fault::CountsNoDroppedBytes, _) => done.stdout_dropped_bytes = 0,
@@ -124,7 +124,7 @@ impl Sandbox for FaultySandbox {
         &self,
         mut request: Execute,
         sink: &dyn OutputSink,
-    ) -> Result<Executed, Error> {
+    ) -> Result<ExecOutcome, Error> {
         self.spoil_request(&mut request);
         let mut done = match self.sound.execute(request.clone(), sink).await {
             Err(Error::Lost { .. }) if self.fault == Fault::OldHandlesLiveOn => {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::error::{Doing, Error, Outcome};
+use crate::error::{Error, ErrorContext, Outcome};
 
 /// The hidden mode of the provider.
 pub(crate) const PROVIDER_MODE: &str = "provider";

@@ -32,12 +32,12 @@ pub(crate) enum Error {
 pub(crate) type Outcome<T> = Result<T, Error>;
 
 /// Says what was done when something failed.
-pub(crate) trait Doing<T> {
+pub(crate) trait ErrorContext<T> {
     /// Says it.
     fn doing(self, what: &'static str) -> Outcome<T>;
 }
 
-impl<T, E: Into<Box<dyn StdError + Send + Sync>>> Doing<T> for Result<T, E> {
+impl<T, E: Into<Box<dyn StdError + Send + Sync>>> ErrorContext<T> for Result<T, E> {
     fn doing(self, doing: &'static str) -> Outcome<T> {
         self.map_err(|error| Error::Failed { doing, source: error.into() })
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-use crate::error::{Doing, Outcome};
+use crate::error::{ErrorContext, Outcome};
 use crate::spawner::Spawner;
 
 /// A directory. Dropping it ends the sandboxes in it and deletes it, also when a

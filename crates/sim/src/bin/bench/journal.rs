@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-use crate::error::{Doing, Outcome};
+use crate::error::{ErrorContext, Outcome};
 use crate::figure::Figure;
 use crate::home::{self, Home};
 use crate::sizes;

@@ -34,7 +34,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::error::{Doing, Error, Outcome};
+use crate::error::{Error, ErrorContext, Outcome};
 
 /// Measurements of the harness.
 #[derive(Debug, Parser)]
@@ -155,7 +155,7 @@ async fn as_task<T: Send + 'static>(
     tasks.join_next().await.expect("it was just begun").doing("measuring")?
 }
 
-async fn turn() -> Outcome<table::Taken> {
+async fn turn() -> Outcome<table::TurnFigures> {
     let provider = children::Provider::start().await?;
     progress(&format!("{} sessions of {} turns", sizes::SESSIONS, sizes::TURNS));
     let turns = turns::measure(provider.port).await?;
@@ -165,10 +165,10 @@ async fn turn() -> Outcome<table::Taken> {
     let crowd = memory::of_a_crowd(provider.port).await?;
     progress(&format!("{} writers of the journal", sizes::WRITERS));
     let steps_per_s = journal::measure().await?;
-    Ok(table::Taken { turns, one, crowd, steps_per_s })
+    Ok(table::TurnFigures { turns, one, crowd, steps_per_s })
 }
 
-fn print(taken: &table::Taken, json: bool) -> Outcome<()> {
+fn print(taken: &table::TurnFigures, json: bool) -> Outcome<()> {
     if json { say(&figure::to_json(&taken.figures())) } else { say(&taken.shown()) }
 }
 

@@ -40,13 +40,13 @@ impl Marks {
 
 /// The product's client, with a mark at every question.
 #[derive(Debug)]
-pub(crate) struct Marked {
+pub(crate) struct MarkedClient {
     pub(crate) client: Client,
     pub(crate) marks: Marks,
 }
 
 #[async_trait]
-impl Model for Marked {
+impl Model for MarkedClient {
     fn describe(&self) -> &Description {
         self.client.describe()
     }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::children::{self, MEMORY_MODE};
-use crate::error::{Doing, Error, Outcome};
+use crate::error::{Error, ErrorContext, Outcome};
 use crate::figure::Figure;
 use crate::harness::Harness;
 use crate::home::Home;
@@ -31,7 +31,7 @@ pub(crate) struct Load {
 
 /// What was taken.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Taken {
+pub(crate) struct MemoryFigures {
     /// The harness's largest resident set.
     pub(crate) peak_kib: u64,
     /// Proportional memory of the spawner and all guests at the end, with how many
@@ -39,14 +39,14 @@ pub(crate) struct Taken {
     pub(crate) below_kib: Option<(u64, usize)>,
 }
 
-impl Taken {
+impl MemoryFigures {
     pub(crate) fn to_json(self) -> String {
         serde_json::to_string(&self).expect("numbers always serialise")
     }
 }
 
 /// Drives sessions in this process, and says what that took.
-pub(crate) async fn taken_under(load: &Load) -> Outcome<Taken> {
+pub(crate) async fn taken_under(load: &Load) -> Outcome<MemoryFigures> {
     let harness =
         Harness::open(&load.home, load.port, load.turns, |client| Arc::new(client)).await?;
     // One listener, as a process has that shows what happens; it may miss what it likes.
@@ -65,10 +65,10 @@ pub(crate) async fn taken_under(load: &Load) -> Outcome<Taken> {
     }
     let below_kib = harness.spawner()?.memory_kib();
     harness.close().await?;
-    Ok(Taken { peak_kib, below_kib })
+    Ok(MemoryFigures { peak_kib, below_kib })
 }
 
-async fn of(port: u16, sessions: u64, turns: u64) -> Outcome<Taken> {
+async fn of(port: u16, sessions: u64, turns: u64) -> Outcome<MemoryFigures> {
     let home = Home::new()?;
     let load = [u64::from(port), sessions, turns].map(|number| number.to_string().into());
     let mode = [MEMORY_MODE.into(), home.path().into()];
@@ -78,7 +78,7 @@ async fn of(port: u16, sessions: u64, turns: u64) -> Outcome<Taken> {
 }
 
 /// One session alone.
-pub(crate) async fn of_one_session(port: u16) -> Outcome<Vec<Taken>> {
+pub(crate) async fn of_one_session(port: u16) -> Outcome<Vec<MemoryFigures>> {
     let mut all = Vec::new();
     for _ in 0..sizes::ALONE_TIMES {
         all.push(of(port, 1, sizes::ALONE_TURNS).await?);
@@ -87,11 +87,11 @@ pub(crate) async fn of_one_session(port: u16) -> Outcome<Vec<Taken>> {
 }
 
 /// Many sessions at once.
-pub(crate) async fn of_a_crowd(port: u16) -> Outcome<Vec<Taken>> {
+pub(crate) async fn of_a_crowd(port: u16) -> Outcome<Vec<MemoryFigures>> {
     Ok(vec![of(port, sizes::CROWD_SESSIONS, sizes::CROWD_TURNS).await?])
 }
 
 /// Largest resident sets, as a figure.
-pub(crate) fn figure(name: &'static str, taken: &[Taken]) -> Figure {
+pub(crate) fn figure(name: &'static str, taken: &[MemoryFigures]) -> Figure {
     Figure::of(name, "MiB", taken.iter().map(|taken| taken.peak_kib as f64 / 1024.0).collect())
 }

@@ -2,8 +2,8 @@
 
 use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Error as EntryError,
-    Expected, Search,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
+    Error as EntryError, Search,
 };
 use outrigger_store::{Settings, Sqlite};
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-use crate::error::{Doing, Error, Outcome};
+use crate::error::{Error, ErrorContext, Outcome};
 use crate::figure::Figure;
 use crate::home::{self, Home};
 use crate::sizes;
@@ -21,7 +21,7 @@ use crate::sizes;
 pub(crate) async fn measure(progress: impl Fn(&str)) -> Outcome<Vec<Figure>> {
     let home = Home::new()?;
     progress(&format!("{} entries are written", sizes::ENTRIES));
-    let filled = Filled::new(&home::store(home.path())).await?;
+    let filled = FilledStore::new(&home::store(home.path())).await?;
     progress("they are listed, read, changed and searched");
     let figures = vec![
         Figure::of("memory/ls", "ms", filled.ls().await?),
@@ -34,12 +34,12 @@ pub(crate) async fn measure(progress: impl Fn(&str)) -> Outcome<Vec<Figure>> {
 }
 
 /// A store with many entries.
-struct Filled {
+struct FilledStore {
     store: Arc<Sqlite>,
     scope: Scope,
 }
 
-impl Filled {
+impl FilledStore {
     async fn new(directory: &Path) -> Outcome<Self> {
         let opened = Sqlite::open(directory, Settings::default()).await;
         let store = Arc::new(opened.doing("opening the store")?);
@@ -56,7 +56,7 @@ impl Filled {
                     let file = EntryFile::of(text(&mut random));
                     let change = ChangeRequest::Write {
                         at: place(number),
-                        expected: Expected::Absent,
+                        expected: EntryPrecondition::Absent,
                         file,
                     };
                     store.change(&scope, change, Attribution::person(1_700_000_000_000)).await?;
@@ -104,7 +104,7 @@ impl Filled {
             let at = place(number);
             let node = self.store.stat(&self.scope, &at).await.doing("looking at an entry")?;
             let (expected, file) =
-                (Expected::Revision(node.revision), EntryFile::of(text(&mut random)));
+                (EntryPrecondition::Revision(node.revision), EntryFile::of(text(&mut random)));
             let change = ChangeRequest::Write { at, expected, file };
             let begun = Instant::now();
             let changed = self.store.change(&self.scope, change, Attribution::person(1)).await;

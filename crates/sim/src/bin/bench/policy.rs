@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Instant;
 
-use crate::error::{Doing, Error, Outcome};
+use crate::error::{Error, ErrorContext, Outcome};
 use crate::figure::Figure;
 use crate::sizes;
 

@@ -9,7 +9,7 @@ use outrigger_sim::limits;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use crate::error::{Doing, Outcome};
+use crate::error::{ErrorContext, Outcome};
 
 /// What stands in a request once for each call that was performed.
 const RESULT: &str = r#""type":"tool_result""#;

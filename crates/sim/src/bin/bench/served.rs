@@ -10,13 +10,13 @@ use outrigger_sandbox::{
 };
 use outrigger_sandbox_native::{Config, Launch, Native};
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Expected,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
 };
 use outrigger_store::{Settings, Sqlite};
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use crate::error::{Doing, Error, Outcome};
+use crate::error::{Error, ErrorContext, Outcome};
 use crate::figure::Figure;
 use crate::harness::SPAWNER_MODE;
 use crate::home::{self, Home};
@@ -156,8 +156,11 @@ async fn fill(store: &Sqlite) -> Outcome<()> {
         let path = format!("bulk/{:02}/{number:04}.md", number / 100);
         let path = EntryPath::parse(&path).expect("digits are plain");
         let at = EntryAddress { memory_scope: memory_scope.clone(), path };
-        let change =
-            ChangeRequest::Write { at, expected: Expected::Absent, file: EntryFile::of(text) };
+        let change = ChangeRequest::Write {
+            at,
+            expected: EntryPrecondition::Absent,
+            file: EntryFile::of(text),
+        };
         writing.push(store.change(&scope, change, Attribution::person(1)));
         // Many wait for the disk at once.
         if writing.len() == sizes::ENTRY_WRITERS as usize {

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Doing, Error, Outcome};
+use crate::error::{Error, ErrorContext, Outcome};
 
 /// The name of its socket in its state directory.
 const SOCKET: &str = "spawner.sock";

@@ -9,10 +9,10 @@ use crate::turns::Turns;
 
 /// Everything that was measured.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct TurnFigures {
     pub(crate) turns: Turns,
-    pub(crate) one: Vec<memory::Taken>,
-    pub(crate) crowd: Vec<memory::Taken>,
+    pub(crate) one: Vec<memory::MemoryFigures>,
+    pub(crate) crowd: Vec<memory::MemoryFigures>,
     pub(crate) steps_per_s: Figure,
 }
 
@@ -32,7 +32,7 @@ fn promised(name: &str) -> (&'static str, &'static str) {
     }
 }
 
-impl Taken {
+impl TurnFigures {
     pub(crate) fn figures(&self) -> Vec<Figure> {
         vec![
             self.turns.cpu(),

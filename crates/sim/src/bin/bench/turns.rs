@@ -10,11 +10,11 @@ use outrigger_engine::{Host, Notice};
 use outrigger_model::Model;
 use std::sync::Arc;
 
-use crate::error::{Doing, Error, Outcome};
+use crate::error::{Error, ErrorContext, Outcome};
 use crate::figure::{Figure, median};
 use crate::harness::Harness;
 use crate::home::Home;
-use crate::marks::{Marked, Marks};
+use crate::marks::{MarkedClient, Marks};
 use crate::sizes;
 
 /// What one turn cost.
@@ -53,7 +53,8 @@ impl Turns {
 /// Runs the sessions, one after the other.
 pub(crate) async fn measure(port: u16) -> Outcome<Turns> {
     let marks = Marks::default();
-    let wrapped = |client| Arc::new(Marked { client, marks: marks.clone() }) as Arc<dyn Model>;
+    let wrapped =
+        |client| Arc::new(MarkedClient { client, marks: marks.clone() }) as Arc<dyn Model>;
     let home = Home::new()?;
     let harness = Harness::open(home.path(), port, sizes::TURNS, wrapped).await?;
     let mut turns = Vec::new();

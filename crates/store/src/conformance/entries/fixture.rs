@@ -7,7 +7,7 @@ use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Sco
 
 use crate::entries::{
     Attribution, ChangeOutcome, ChangeRequest, Contents, Entries, EntryAddress, EntryFile,
-    EntryPath, Error, Expected, Reviews, Search,
+    EntryPath, EntryPrecondition, Error, Reviews, Search,
 };
 
 /// The ports that are checked.
@@ -22,7 +22,7 @@ impl Fixture<'_> {
         &self,
         who: &Scope,
         at: &EntryAddress,
-        expected: Expected,
+        expected: EntryPrecondition,
         text: &str,
     ) -> Result<ChangeOutcome, Error> {
         let change = ChangeRequest::Write { at: at.clone(), expected, file: EntryFile::of(text) };
@@ -31,7 +31,8 @@ impl Fixture<'_> {
 
     /// Writes a text where nothing is, and gives its revision.
     pub(super) async fn put(&self, who: &Scope, at: &EntryAddress, text: &str) -> u64 {
-        let written = self.write(who, at, Expected::Absent, text).await.expect("nothing is there");
+        let written =
+            self.write(who, at, EntryPrecondition::Absent, text).await.expect("nothing is there");
         written.version().expect("a write makes a version").revision
     }
 
@@ -43,7 +44,7 @@ impl Fixture<'_> {
         revision: u64,
         text: &str,
     ) -> u64 {
-        let written = self.write(who, at, Expected::Revision(revision), text).await;
+        let written = self.write(who, at, EntryPrecondition::Revision(revision), text).await;
         written.expect("it is there").version().expect("a write makes a version").revision
     }
 

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 
 use super::fixture::{Fixture, name, on, own, scope};
-use crate::entries::{ChangeRequest, EntryFile, Expected};
+use crate::entries::{ChangeRequest, EntryFile, EntryPrecondition};
 use crate::limits;
 
 pub(super) async fn folders(fixture: &Fixture<'_>) {
@@ -17,10 +17,10 @@ pub(super) async fn folders(fixture: &Fixture<'_>) {
     fixture.put(&ada, &at("f/g/x"), "x").await;
     assert_eq!(name(&make("f/g/x").await), "Exists");
     assert_eq!(name(&make("f/g/x/y").await), "NotFolder");
-    let below = fixture.write(&ada, &at("f/g/x/y/z"), Expected::Absent, "z").await;
+    let below = fixture.write(&ada, &at("f/g/x/y/z"), EntryPrecondition::Absent, "z").await;
     assert_eq!(name(&below), "NotFolder");
     for (path, expected) in [("f", "Folder"), ("f/g", "Folder"), ("", "Folder")] {
-        let over = fixture.write(&ada, &at(path), Expected::Absent, "x").await;
+        let over = fixture.write(&ada, &at(path), EntryPrecondition::Absent, "x").await;
         assert_eq!(name(&over), expected, "over {path}");
         assert_eq!(name(&fixture.entries.read(&ada, &at(path), None).await), expected);
         let remove = ChangeRequest::Remove { at: at(path), revision: 1 };
@@ -60,12 +60,12 @@ pub(super) async fn moves(fixture: &Fixture<'_>) {
     for path in ["m/a/one", "m/a/b/two", "m/three", "m/four"] {
         fixture.put(&ada, &at(path), path).await;
     }
-    let absent = Expected::Absent;
+    let absent = EntryPrecondition::Absent;
     for (from, revision, to, expected, outcome) in [
         ("m/none", Some(1), "m/x", absent, "Absent"),
         ("m/three", Some(9), "m/x", absent, "Conflict"),
         ("m/three", Some(1), "m/four", absent, "Conflict"),
-        ("m/three", Some(1), "m/four", Expected::Revision(2), "Conflict"),
+        ("m/three", Some(1), "m/four", EntryPrecondition::Revision(2), "Conflict"),
         ("m/three", Some(1), "m/a", absent, "Folder"),
         ("m/three", None, "m/x", absent, "NotFolder"),
         ("m/three", Some(1), "m/four/x", absent, "NotFolder"),
@@ -80,7 +80,7 @@ pub(super) async fn moves(fixture: &Fixture<'_>) {
         let refused = go(from, revision, to, expected).await;
         assert_eq!(name(&refused), outcome, "{from} to {to}");
     }
-    go("m/three", Some(1), "m/four", Expected::Revision(1)).await.expect("both are there");
+    go("m/three", Some(1), "m/four", EntryPrecondition::Revision(1)).await.expect("both are there");
     assert_eq!(fixture.text(&ada, &at("m/four")).await.expect("moved"), "m/three");
     let read = fixture.entries.read(&ada, &at("m/four"), None).await.expect("moved");
     assert_eq!(read.version.derived_from, Some((at("m/three"), 1)));
@@ -100,8 +100,11 @@ pub(super) async fn pages(fixture: &Fixture<'_>) {
     let many = limits::PAGE_ENTRIES_MAX + 3;
     let write = |n: usize| {
         let at = on(&memory_scope, &format!("pages/{n:05}"));
-        let change =
-            ChangeRequest::Write { at, expected: Expected::Absent, file: EntryFile::of("x") };
+        let change = ChangeRequest::Write {
+            at,
+            expected: EntryPrecondition::Absent,
+            file: EntryFile::of("x"),
+        };
         fixture.change(&ada, change)
     };
     let written = join_all((0..many).map(write)).await;

@@ -6,7 +6,8 @@ use outrigger_policy::Scope;
 
 use super::fixture::{Fixture, by, group, name, on, own, scope};
 use crate::entries::{
-    Attribution, ChangeRequest, Contents, Entries, EntryAddress, EntryFile, Error, Expected,
+    Attribution, ChangeRequest, Contents, Entries, EntryAddress, EntryFile, EntryPrecondition,
+    Error,
 };
 use crate::limits;
 
@@ -26,13 +27,17 @@ pub(super) async fn labels_are_kept(fixture: &Fixture<'_>) {
     };
     let moved = |from, to, expected| ChangeRequest::Move { from, revision: Some(1), to, expected };
     let web = labelled(&["from:web", "untrusted"]);
-    let first = write("lab/web", Expected::Absent, "from the web");
+    let first = write("lab/web", EntryPrecondition::Absent, "from the web");
     fixture.entries.change(&ada, first, web.clone()).await.expect("nothing is there");
     for (change, path) in [
-        (write("lab/web", Expected::Revision(1), "replaced"), "lab/web"),
+        (write("lab/web", EntryPrecondition::Revision(1), "replaced"), "lab/web"),
         (ChangeRequest::Edit { at: at("lab/web"), old: "repl".into(), new: "p".into() }, "lab/web"),
         (
-            ChangeRequest::Revert { at: at("lab/web"), to: 1, expected: Expected::Revision(3) },
+            ChangeRequest::Revert {
+                at: at("lab/web"),
+                to: 1,
+                expected: EntryPrecondition::Revision(3),
+            },
             "lab/web",
         ),
     ] {
@@ -42,18 +47,20 @@ pub(super) async fn labels_are_kept(fixture: &Fixture<'_>) {
     // What is made from it elsewhere, what is moved over something else, and in a folder.
     let derived_from = Some((at("lab/web"), 1));
     let file = EntryFile { derived_from, ..EntryFile::of("a copy") };
-    let change = ChangeRequest::Write { at: at("lab/copy"), expected: Expected::Absent, file };
+    let change =
+        ChangeRequest::Write { at: at("lab/copy"), expected: EntryPrecondition::Absent, file };
     fixture.change(&ada, change).await.expect("nothing is there");
     fixture.put(&ada, &at("lab/clean"), "clean").await;
-    let over = moved(at("lab/copy"), at("lab/clean"), Expected::Revision(1));
+    let over = moved(at("lab/copy"), at("lab/clean"), EntryPrecondition::Revision(1));
     fixture.change(&ada, over).await.expect("both are as expected");
     assert_eq!(carried(fixture.entries, &ada, &at("lab/clean")).await, "from:web untrusted");
     fixture.put(&ada, &at("lab/plain"), "plain").await;
-    let onto = moved(at("lab/plain"), at("lab/web"), Expected::Revision(4));
+    let onto = moved(at("lab/plain"), at("lab/web"), EntryPrecondition::Revision(4));
     fixture.change(&ada, onto).await.expect("both are as expected");
     assert_eq!(carried(fixture.entries, &ada, &at("lab/web")).await, "from:web untrusted");
     let (from, to) = (at("lab"), at("bal"));
-    let change = ChangeRequest::Move { from, revision: None, to, expected: Expected::Absent };
+    let change =
+        ChangeRequest::Move { from, revision: None, to, expected: EntryPrecondition::Absent };
     fixture.change(&ada, change).await.expect("nothing is there");
     assert_eq!(carried(fixture.entries, &ada, &at("bal/web")).await, "from:web untrusted");
 
@@ -96,9 +103,9 @@ pub(super) async fn labels_have_a_limit(fixture: &Fixture<'_>) {
         ..by(3_000)
     };
     let most = limits::LABELS_MAX;
-    let first = write(Expected::Absent, "many");
+    let first = write(EntryPrecondition::Absent, "many");
     fixture.entries.change(&ada, first, many(0, most)).await.expect("just so many");
-    let more = write(Expected::Revision(1), "more");
+    let more = write(EntryPrecondition::Revision(1), "more");
     let refused = fixture.entries.change(&ada, more, many(most, most + 1)).await;
     assert_eq!(name(&refused), "TooLarge");
     assert!(matches!(refused, Err(Error::TooLarge { .. })));

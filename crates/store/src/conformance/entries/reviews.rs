@@ -5,8 +5,9 @@ use outrigger_policy::{MemoryKind, MemoryScope, Principal};
 
 use super::fixture::{Fixture, by, group, name, on, organisation, own, scope};
 use crate::entries::{
-    Attribution, ChangeRequest, Decision, Derived, EntryAddress, EntryFile, Error, Expected,
-    NewProposal, ProposalFilter, ProposalId, Reach, Reviews, Settings, Standing, Which,
+    Attribution, ChangeRequest, Decision, DerivativePolicy, EntryAddress, EntryFile,
+    EntryPrecondition, Error, NewProposal, ProposalFilter, ProposalId, Reach, Reviews, Settings,
+    Standing, Which,
 };
 
 async fn propose(
@@ -29,7 +30,7 @@ pub(super) async fn a_review(fixture: &Fixture<'_>) {
     let (ada, eve, at) = (scope("ada"), scope("eve"), on(&organisation(), "s/SKILL.md"));
     let memory_scope = organisation();
     assert!(fixture.reviews.settings(&eve, &memory_scope).await.expect("hers too").review);
-    let direct = fixture.write(&ada, &at, Expected::Absent, "direct").await;
+    let direct = fixture.write(&ada, &at, EntryPrecondition::Absent, "direct").await;
     assert_eq!(name(&direct), "NeedsReview");
     let make = ChangeRequest::MakeFolder { at: on(&memory_scope, "s") };
     assert_eq!(name(&fixture.change(&ada, make).await), "NeedsReview");
@@ -84,8 +85,13 @@ pub(super) async fn a_review(fixture: &Fixture<'_>) {
     assert_eq!(name(&fixture.entries.stat(&ada, &at).await), "Absent");
     let why = "a leak".to_owned();
     let (which, reach) = (Which::Revision(1), Reach::Named);
-    let redact =
-        ChangeRequest::Redact { at: at.clone(), which, reach, derived: Derived::Leave, why };
+    let redact = ChangeRequest::Redact {
+        at: at.clone(),
+        which,
+        reach,
+        derived: DerivativePolicy::Leave,
+        why,
+    };
     fixture.change(&ada, redact).await.expect("a redaction waits for nobody");
     assert_eq!(name(&fixture.reviews.proposal(&eve, id).await), "Redacted");
 }
@@ -97,7 +103,10 @@ pub(super) async fn what_is_refused_in_a_review(fixture: &Fixture<'_>) {
     assert!(!usual.review, "a group trusts its members");
     let settings = Settings { review: true, own: true, ..usual };
     fixture.reviews.set(&ada, &memory_scope, settings.clone(), 1).await.expect("she sees it");
-    assert_eq!(name(&fixture.write(&ada, &at, Expected::Absent, "x").await), "NeedsReview");
+    assert_eq!(
+        name(&fixture.write(&ada, &at, EntryPrecondition::Absent, "x").await),
+        "NeedsReview"
+    );
     assert_eq!(name(&propose(fixture.reviews, "eve", &at, 0, Some("x")).await), "Absent");
     assert_eq!(name(&propose(fixture.reviews, "ada", &at, 1, Some("x")).await), "Conflict");
     assert_eq!(name(&propose(fixture.reviews, "ada", &at, 0, None).await), "Absent");

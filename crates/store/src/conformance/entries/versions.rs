@@ -6,8 +6,8 @@ use outrigger_policy::{MemoryKind, MemoryScope, Principal};
 
 use super::fixture::{Fixture, by, group, name, on, own, scope};
 use crate::entries::{
-    Attribution, ChangeRequest, ContentState, Derived, EntryAddress, EntryFile, EntryPath, Error,
-    Expected, Reach, Search, Settings, Which, blame, diff,
+    Attribution, ChangeRequest, ContentState, DerivativePolicy, EntryAddress, EntryFile, EntryPath,
+    EntryPrecondition, Error, Reach, Search, Settings, Which, blame, diff,
 };
 
 pub(super) async fn reverts_and_blames(fixture: &Fixture<'_>) {
@@ -20,7 +20,7 @@ pub(super) async fn reverts_and_blames(fixture: &Fixture<'_>) {
         from: at.clone(),
         revision: Some(3),
         to: to.clone(),
-        expected: Expected::Absent,
+        expected: EntryPrecondition::Absent,
     };
     fixture.change(&bob, change).await.expect("nothing is there");
     let lines = blame(fixture.entries, &ada, &to).await.expect("it is text");
@@ -45,13 +45,14 @@ pub(super) async fn reverts_and_blames(fixture: &Fixture<'_>) {
     assert!(told.contains("-roses\n+tulips\n"), "{told}");
 
     let back = |expected| ChangeRequest::Revert { at: at.clone(), to: 1, expected };
-    let early = fixture.change(&bob, back(Expected::Revision(3))).await;
+    let early = fixture.change(&bob, back(EntryPrecondition::Revision(3))).await;
     assert_eq!(name(&early), "Conflict");
-    let reverted = fixture.change(&bob, back(Expected::Absent)).await.expect("it is gone");
+    let reverted = fixture.change(&bob, back(EntryPrecondition::Absent)).await.expect("it is gone");
     let version = reverted.version().expect("one was made");
     assert_eq!((version.revision, &version.derived_from), (5, &Some((at.clone(), 1))));
     assert_eq!(fixture.text(&ada, &at).await.expect("it is back"), "roses\nviolets\n");
-    let wrong = ChangeRequest::Revert { at: at.clone(), to: 4, expected: Expected::Revision(5) };
+    let wrong =
+        ChangeRequest::Revert { at: at.clone(), to: 4, expected: EntryPrecondition::Revision(5) };
     assert_eq!(name(&fixture.change(&bob, wrong).await), "Absent");
 }
 
@@ -98,11 +99,13 @@ pub(super) async fn redactions(fixture: &Fixture<'_>) {
     let copy = on(&own("bob"), "red/copy");
     let file =
         EntryFile { derived_from: Some((at.clone(), 1)), ..EntryFile::of("it was xyzzyplugh") };
-    let change = ChangeRequest::Write { at: copy.clone(), expected: Expected::Absent, file };
+    let change =
+        ChangeRequest::Write { at: copy.clone(), expected: EntryPrecondition::Absent, file };
     fixture.change(&bob, change).await.expect("nothing is there");
     let second = on(&own("bob"), "red/second");
     let (from, to) = (copy.clone(), second.clone());
-    let change = ChangeRequest::Move { from, revision: Some(1), to, expected: Expected::Absent };
+    let change =
+        ChangeRequest::Move { from, revision: Some(1), to, expected: EntryPrecondition::Absent };
     fixture.change(&bob, change).await.expect("it is there");
     let equal = on(&own("ada"), "red/equal");
     fixture.put(&ada, &equal, secret).await;
@@ -113,7 +116,7 @@ pub(super) async fn redactions(fixture: &Fixture<'_>) {
         at: at.clone(),
         which,
         reach,
-        derived: Derived::Leave,
+        derived: DerivativePolicy::Leave,
         why: "a leak".to_owned(),
     };
     let missing = fixture.change(&bob, redact(Which::Revision(7), Reach::Named)).await;
@@ -159,7 +162,7 @@ async fn what_is_redacted_can_be_replaced(fixture: &Fixture<'_>, equal: &EntryAd
         from: equal.clone(),
         revision: Some(1),
         to: on(&own("ada"), "red/moved"),
-        expected: Expected::Absent,
+        expected: EntryPrecondition::Absent,
     };
     fixture.change(&ada, again).await.expect("what is redacted can be moved");
     let moved = on(&own("ada"), "red/moved");
@@ -199,7 +202,7 @@ pub(super) async fn what_is_stale(fixture: &Fixture<'_>) {
     let (zoe, memory_scope) = (scope("zoe"), own("zoe"));
     for (path, review_by_ms) in [("b", Some(10)), ("a", Some(20)), ("c", None), ("d", Some(99))] {
         let file = EntryFile { review_by_ms, ..EntryFile::of("x") };
-        let (at, expected) = (on(&memory_scope, path), Expected::Absent);
+        let (at, expected) = (on(&memory_scope, path), EntryPrecondition::Absent);
         fixture.change(&zoe, ChangeRequest::Write { at, expected, file }).await.expect("it is new");
     }
     let stale = fixture.entries.stale(&zoe, &memory_scope, 20).await.expect("it is hers");
@@ -211,7 +214,7 @@ pub(super) async fn audits(fixture: &Fixture<'_>) {
     let (ada, session) = (scope("ada"), SessionId::new("audited").expect("plain"));
     let mut last = 0;
     for (seq, path) in (1..).zip(["audit/a", "audit/b"]) {
-        let (at, expected) = (on(&own("ada"), path), Expected::Absent);
+        let (at, expected) = (on(&own("ada"), path), EntryPrecondition::Absent);
         let change = ChangeRequest::Write { at, expected, file: EntryFile::of("x") };
         let by = Attribution { session: Some(session.clone()), seq: Some(Seq(seq)), ..by(1) };
         let changed = fixture.entries.change(&ada, change, by).await.expect("it is new");

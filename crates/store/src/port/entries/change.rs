@@ -16,7 +16,7 @@ pub enum ChangeRequest {
         /// Where.
         at: EntryAddress,
         /// What it was made from.
-        expected: Expected,
+        expected: EntryPrecondition,
         /// What is to stand there.
         file: EntryFile,
     },
@@ -62,7 +62,7 @@ pub enum ChangeRequest {
         /// To where; also to another memory scope.
         to: EntryAddress,
         /// What is there.
-        expected: Expected,
+        expected: EntryPrecondition,
     },
     /// Writes an old version's content as a new version; the path may be gone meanwhile.
     Revert {
@@ -71,7 +71,7 @@ pub enum ChangeRequest {
         /// The version whose content comes back.
         to: u64,
         /// What is there now.
-        expected: Expected,
+        expected: EntryPrecondition,
     },
     /// Destroys contents for good, wherever they are kept, in proposals too; the versions
     /// stay, marked. Other changes wait while the index of words is written anew. Allowed in a
@@ -84,7 +84,7 @@ pub enum ChangeRequest {
         /// How far it goes.
         reach: Reach,
         /// What becomes of versions that are no copies and still have a long run of it.
-        derived: Derived,
+        derived: DerivativePolicy,
         /// What is told to whoever asks for the content; at most
         /// [`crate::limits::MESSAGE_BYTES_MAX`].
         why: String,
@@ -103,7 +103,7 @@ pub enum ChangeRequest {
 
 /// What must be at a path for a change to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
+pub enum EntryPrecondition {
     /// Nothing.
     Absent,
     /// The file at this revision.
@@ -158,7 +158,7 @@ pub enum Reach {
 /// have [`crate::limits::RUN_BYTES_MIN`] bytes or more of it in a row: what was edited after
 /// it was moved, or before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Derived {
+pub enum DerivativePolicy {
     /// Nothing is destroyed if there are any: [`super::Error::Related`] tells which.
     Ask,
     /// They stay.
@@ -169,14 +169,14 @@ pub enum Derived {
 
 /// Versions and proposals that still have a part of something.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Related {
+pub struct Derivatives {
     /// Versions.
     pub versions: Vec<(EntryAddress, u64)>,
     /// Numbers of proposals.
     pub proposals: Vec<u64>,
 }
 
-impl fmt::Display for Related {
+impl fmt::Display for Derivatives {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { versions, proposals } = self;
         write!(f, "{} other versions and {} proposals", versions.len(), proposals.len())

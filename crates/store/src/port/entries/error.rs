@@ -1,6 +1,6 @@
 //! What can go wrong with an entry.
 
-use super::{PathFault, ProposalId, QuotaExceeded, Redaction, Related, Standing};
+use super::{Derivatives, PathFault, ProposalId, QuotaExceeded, Redaction, Standing};
 
 /// Why an entry was not read or changed as asked. Nothing was changed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -55,7 +55,7 @@ pub enum Error {
     /// Other versions still have a long run of what is to be destroyed: nothing was, until
     /// somebody says what becomes of them.
     #[error("{} still have a part of it", .0)]
-    Related(Box<Related>),
+    Related(Box<Derivatives>),
     /// It is not text.
     #[error("it is not text")]
     NotText,

@@ -6,7 +6,9 @@ use sqlx::sqlite::SqliteConnection;
 
 use super::draft::{Body, Draft, Provenance, Source, What};
 use super::rows::{Columns, FILE, FOLDER, GONE, damaged, key, unsigned, wrong};
-use crate::entries::{Attribution, Current, EntryAddress, Error, Expected, Redaction, Settings};
+use crate::entries::{
+    Attribution, Current, EntryAddress, EntryPrecondition, Error, Redaction, Settings,
+};
 use crate::sql::integer::number;
 
 const LOOK: &str = "SELECT (SELECT settings FROM memory_scopes WHERE scope = $1), above.state, \
@@ -28,7 +30,7 @@ pub(crate) struct ResolvedPath {
     pub(crate) settings: Settings,
     /// The newest revision; 0 where there never was one.
     pub(crate) revision: u64,
-    pub(crate) found: Found,
+    pub(crate) found: EntryLookup,
     /// Of the file that is there.
     pub(crate) origin: Option<Provenance>,
     /// What the folder above is; nothing where it never was.
@@ -36,7 +38,7 @@ pub(crate) struct ResolvedPath {
 }
 
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum EntryLookup {
     Nothing,
     Folder,
     File { body: Body, review_by_ms: Option<u64> },
@@ -62,19 +64,19 @@ pub(crate) async fn look(
     let revision = columns.maybe_number()?.unwrap_or(0);
     let found = match state {
         Some(FILE) => file(&mut columns)?,
-        Some(FOLDER) => Found::Folder,
-        Some(_) | None if at.path.is_root() => Found::Folder,
-        Some(_) | None => Found::Nothing,
+        Some(FOLDER) => EntryLookup::Folder,
+        Some(_) | None if at.path.is_root() => EntryLookup::Folder,
+        Some(_) | None => EntryLookup::Nothing,
     };
     let origin = match found {
-        Found::File { .. } => Some(Provenance::read(&mut columns)?),
-        Found::Nothing | Found::Folder => None,
+        EntryLookup::File { .. } => Some(Provenance::read(&mut columns)?),
+        EntryLookup::Nothing | EntryLookup::Folder => None,
     };
     Ok(ResolvedPath { at: at.clone(), settings, revision, found, origin, above })
 }
 
 /// Bytes, digest, executable, when to review, content, searchable, redaction.
-pub(crate) fn file(columns: &mut Columns<'_>) -> Result<Found, Error> {
+pub(crate) fn file(columns: &mut Columns<'_>) -> Result<EntryLookup, Error> {
     let broken = || damaged("a file's content is missing");
     let bytes = columns.number()?;
     let digest: Digest = columns.digest()?.ok_or_else(broken)?;
@@ -92,7 +94,7 @@ pub(crate) fn file(columns: &mut Columns<'_>) -> Result<Found, Error> {
         (None, None) => return Err(broken()),
     };
     let body = Body { bytes, digest, executable, searchable, source };
-    Ok(Found::File { body, review_by_ms })
+    Ok(EntryLookup::File { body, review_by_ms })
 }
 
 fn parse(text: Option<String>, memory_scope: &MemoryScope) -> Result<Settings, Error> {
@@ -143,9 +145,9 @@ impl ResolvedPath {
     /// The file that is there.
     pub(crate) fn file(&self) -> Result<(&Body, Option<u64>), Error> {
         match &self.found {
-            Found::Nothing => Err(Error::Absent),
-            Found::Folder => Err(Error::Folder),
-            Found::File { body, review_by_ms } => Ok((body, *review_by_ms)),
+            EntryLookup::Nothing => Err(Error::Absent),
+            EntryLookup::Folder => Err(Error::Folder),
+            EntryLookup::File { body, review_by_ms } => Ok((body, *review_by_ms)),
         }
     }
 
@@ -153,15 +155,16 @@ impl ResolvedPath {
     pub(crate) async fn expect(
         &self,
         connection: &mut SqliteConnection,
-        expected: Expected,
+        expected: EntryPrecondition,
     ) -> Result<(), Error> {
         let is_expected = match (&self.found, expected) {
-            (Found::Folder, _) => return Err(Error::Folder),
-            (Found::Nothing, Expected::Absent) => true,
-            (Found::File { .. }, Expected::Revision(revision)) => revision == self.revision,
-            (Found::Nothing, Expected::Revision(_)) | (Found::File { .. }, Expected::Absent) => {
-                false
+            (EntryLookup::Folder, _) => return Err(Error::Folder),
+            (EntryLookup::Nothing, EntryPrecondition::Absent) => true,
+            (EntryLookup::File { .. }, EntryPrecondition::Revision(revision)) => {
+                revision == self.revision
             }
+            (EntryLookup::Nothing, EntryPrecondition::Revision(_))
+            | (EntryLookup::File { .. }, EntryPrecondition::Absent) => false,
         };
         if is_expected { Ok(()) } else { Err(self.conflict(connection, None).await?) }
     }
@@ -172,8 +175,8 @@ impl ResolvedPath {
         matches: Option<u64>,
     ) -> Result<Error, Error> {
         let bytes = match &self.found {
-            Found::File { body, .. } => content(connection, body).await?,
-            Found::Nothing | Found::Folder => None,
+            EntryLookup::File { body, .. } => content(connection, body).await?,
+            EntryLookup::Nothing | EntryLookup::Folder => None,
         };
         Ok(Error::Conflict(Box::new(Current { revision: self.revision, bytes, matches })))
     }

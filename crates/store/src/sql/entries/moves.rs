@@ -3,10 +3,10 @@
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::draft::{Draft, What};
-use super::look::{Found, ResolvedPath, file, look};
+use super::look::{EntryLookup, ResolvedPath, file, look};
 use super::plan::Editor;
 use super::rows::{Columns, FOLDER, wrong};
-use crate::entries::{EntryAddress, Error, Expected};
+use crate::entries::{EntryAddress, EntryPrecondition, Error};
 use crate::limits;
 
 /// What is in a folder, and the newest revision of where each part of it goes.
@@ -22,7 +22,7 @@ impl Editor<'_> {
         &self,
         connection: &mut SqliteConnection,
         (from, revision): (&EntryAddress, Option<u64>),
-        (to, expected): (&EntryAddress, Expected),
+        (to, expected): (&EntryAddress, EntryPrecondition),
     ) -> Result<Vec<Draft>, Error> {
         let source = look(connection, self.scope, from).await?;
         let target = look(connection, self.scope, to).await?;
@@ -30,16 +30,16 @@ impl Editor<'_> {
             return Err(Error::Root);
         }
         match (&source.found, revision) {
-            (Found::Nothing, _) => Err(Error::Absent),
-            (Found::Folder, Some(_)) => Err(Error::Folder),
-            (Found::File { .. }, None) => Err(Error::NotFolder),
-            (Found::File { .. }, Some(revision)) => {
+            (EntryLookup::Nothing, _) => Err(Error::Absent),
+            (EntryLookup::Folder, Some(_)) => Err(Error::Folder),
+            (EntryLookup::File { .. }, None) => Err(Error::NotFolder),
+            (EntryLookup::File { .. }, Some(revision)) => {
                 both_direct(&source, &target)?;
-                source.expect(connection, Expected::Revision(revision)).await?;
+                source.expect(connection, EntryPrecondition::Revision(revision)).await?;
                 target.expect(connection, expected).await?;
                 self.file(connection, &source, &target).await
             }
-            (Found::Folder, None) => {
+            (EntryLookup::Folder, None) => {
                 both_direct(&source, &target)?;
                 if from == to
                     || (from.memory_scope == to.memory_scope && to.path.is_below(&from.path))
@@ -47,13 +47,13 @@ impl Editor<'_> {
                     return Err(Error::Inside);
                 }
                 match (&target.found, expected) {
-                    (Found::Nothing, Expected::Absent) => {
+                    (EntryLookup::Nothing, EntryPrecondition::Absent) => {
                         self.folder(connection, &source, &target).await
                     }
-                    (Found::Nothing, Expected::Revision(_)) => {
+                    (EntryLookup::Nothing, EntryPrecondition::Revision(_)) => {
                         Err(target.conflict(connection, None).await?)
                     }
-                    (Found::Folder | Found::File { .. }, _) => Err(Error::Exists),
+                    (EntryLookup::Folder | EntryLookup::File { .. }, _) => Err(Error::Exists),
                 }
             }
         }
@@ -113,8 +113,8 @@ impl Editor<'_> {
                 (What::Folder, None)
             } else {
                 match file(&mut columns)? {
-                    Found::File { body, review_by_ms } => (What::File(body), review_by_ms),
-                    Found::Nothing | Found::Folder => continue,
+                    EntryLookup::File { body, review_by_ms } => (What::File(body), review_by_ms),
+                    EntryLookup::Nothing | EntryLookup::Folder => continue,
                 }
             };
             gone.push(self.draft(here.clone(), was + 1, What::Gone));

@@ -6,11 +6,11 @@ use outrigger_policy::Scope;
 use sqlx::sqlite::SqliteConnection;
 
 use super::draft::{Body, Draft, Source, What};
-use super::look::{Found, ResolvedPath, content, look, origin};
+use super::look::{EntryLookup, ResolvedPath, content, look, origin};
 use super::read;
 use super::rows::{Columns, wrong};
 use crate::entries::{
-    Attribution, ContentState, EntryAddress, EntryFile, EntryState, Error, Expected,
+    Attribution, ContentState, EntryAddress, EntryFile, EntryPrecondition, EntryState, Error,
 };
 use crate::limits;
 use crate::sql::integer::number;
@@ -52,7 +52,7 @@ impl Editor<'_> {
         &self,
         connection: &mut SqliteConnection,
         at: &EntryAddress,
-        expected: Expected,
+        expected: EntryPrecondition,
         file: EntryFile,
     ) -> Result<Vec<Draft>, Error> {
         let resolved = look(connection, self.scope, at).await?;
@@ -104,7 +104,7 @@ impl Editor<'_> {
         let resolved = look(connection, self.scope, at).await?;
         resolved.file()?;
         resolved.direct()?;
-        resolved.expect(connection, Expected::Revision(revision)).await?;
+        resolved.expect(connection, EntryPrecondition::Revision(revision)).await?;
         Ok(vec![self.draft_at(&resolved, What::Gone)])
     }
 
@@ -116,8 +116,8 @@ impl Editor<'_> {
         let resolved = look(connection, self.scope, at).await?;
         resolved.direct()?;
         match resolved.found {
-            Found::Nothing => self.onto(connection, &resolved, What::Folder).await,
-            Found::Folder | Found::File { .. } => Err(Error::Exists),
+            EntryLookup::Nothing => self.onto(connection, &resolved, What::Folder).await,
+            EntryLookup::Folder | EntryLookup::File { .. } => Err(Error::Exists),
         }
     }
 
@@ -128,10 +128,10 @@ impl Editor<'_> {
     ) -> Result<Vec<Draft>, Error> {
         let resolved = look(connection, self.scope, at).await?;
         match resolved.found {
-            Found::Nothing => return Err(Error::Absent),
-            Found::File { .. } => return Err(Error::NotFolder),
-            Found::Folder if at.path.is_root() => return Err(Error::Root),
-            Found::Folder => resolved.direct()?,
+            EntryLookup::Nothing => return Err(Error::Absent),
+            EntryLookup::File { .. } => return Err(Error::NotFolder),
+            EntryLookup::Folder if at.path.is_root() => return Err(Error::Root),
+            EntryLookup::Folder => resolved.direct()?,
         }
         if !resolved.is_empty(connection).await? {
             return Err(Error::NotEmpty);
@@ -144,7 +144,7 @@ impl Editor<'_> {
         connection: &mut SqliteConnection,
         at: &EntryAddress,
         to: u64,
-        expected: Expected,
+        expected: EntryPrecondition,
     ) -> Result<Vec<Draft>, Error> {
         let resolved = look(connection, self.scope, at).await?;
         resolved.direct()?;

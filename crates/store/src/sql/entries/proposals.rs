@@ -4,7 +4,7 @@ use outrigger_policy::{MemoryScope, Principal, Scope};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::draft::{Body, Draft, Source, What};
-use super::look::{self, Found, ResolvedPath, look, origin};
+use super::look::{self, EntryLookup, ResolvedPath, look, origin};
 use super::plan::Editor;
 use super::put::{bind_by, bind_origin, json};
 use super::rows::{Columns, damaged, key, unsigned, wrong};
@@ -212,9 +212,9 @@ async fn fits(
     has_file: bool,
 ) -> Result<(), Error> {
     match (&resolved.found, has_file) {
-        (Found::Folder, _) => return Err(Error::Folder),
-        (Found::Nothing, false) => return Err(Error::Absent),
-        (Found::Nothing | Found::File { .. }, _) => {}
+        (EntryLookup::Folder, _) => return Err(Error::Folder),
+        (EntryLookup::Nothing, false) => return Err(Error::Absent),
+        (EntryLookup::Nothing | EntryLookup::File { .. }, _) => {}
     }
     if resolved.revision == base {
         Ok(())

@@ -173,9 +173,9 @@ async fn add(
 
 /// Contents that went, by the owners of the memory scopes that they were on.
 #[derive(Debug, Default)]
-pub(crate) struct Freed(BTreeMap<Option<String>, (u64, u64)>);
+pub(crate) struct FreedSpace(BTreeMap<Option<String>, (u64, u64)>);
 
-impl Freed {
+impl FreedSpace {
     pub(crate) fn add(&mut self, memory_scope: &MemoryScope, bytes: u64) {
         let (sum, count) = self.0.entry(owner(memory_scope)).or_default();
         (*sum, *count) = (*sum + bytes, *count + 1);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use outrigger_agent::{AccountId, Digest, Seq, SessionId};
 use outrigger_audit::LogEntry;
-use outrigger_audit::chain::{self, Linked};
+use outrigger_audit::chain::{self, ChainLink};
 use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ use super::snapshot;
 use super::statements::{Statements, Texts};
 use crate::book::Book;
 use crate::sql::integer::number;
-use crate::sql::log::anchor::{Added, Anchor, Refused};
+use crate::sql::log::anchor::{Anchor, AnchorError, LogAppend};
 use crate::sql::{accounts, fault};
 use crate::{Charge, Cover, Error, SessionSnapshot, SessionSummary, limits};
 
@@ -40,12 +40,12 @@ pub(crate) enum JournalWrite {
 pub(crate) struct Append {
     pub(crate) after: Seq,
     pub(crate) at_ms: u64,
-    pub(crate) entries: Vec<Prepared>,
+    pub(crate) entries: Vec<EventRow>,
     pub(crate) summary: SessionSummary,
 }
 
 /// An event whose text is in its row, or as a blob on disk already.
-pub(crate) struct Prepared {
+pub(crate) struct EventRow {
     pub(crate) format: u32,
     pub(crate) digest: Digest,
     /// The text; nothing if it is the blob of that digest.
@@ -93,7 +93,7 @@ struct Row<'a> {
     seq: Seq,
     at_ms: u64,
     link: Digest,
-    entry: &'a Prepared,
+    entry: &'a EventRow,
 }
 
 /// Performs commits, and keeps the texts of its statements between them.
@@ -104,10 +104,10 @@ pub(crate) struct Batch {
 }
 
 /// What a commit did.
-pub(crate) struct Done {
+pub(crate) struct CommitOutcome {
     pub(crate) results: Vec<Result<Seq, Error>>,
     /// What it added to the log.
-    pub(crate) added: Option<Added>,
+    pub(crate) added: Option<LogAppend>,
     /// Sessions with events that no entry of the log covers yet.
     pub(crate) uncovered: Vec<SessionId>,
     /// How many events it wrote.
@@ -120,7 +120,7 @@ impl Batch {
         &mut self,
         connection: &mut SqliteConnection,
         work: &[(SessionId, JournalWrite)],
-    ) -> Result<Done, Error> {
+    ) -> Result<CommitOutcome, Error> {
         let (mut heads, mut book) = self.begin(connection, work).await?;
         let mut rows = Vec::new();
         let mut snapshots = Vec::new();
@@ -149,7 +149,7 @@ impl Batch {
         };
         let entries: Vec<LogEntry> = now.into_iter().map(entry).collect();
         let uncovered = soon.into_iter().map(|(session, ..)| session.clone()).collect();
-        let mut done = Done { results, added: None, uncovered, events: rows.len() as u64 };
+        let mut done = CommitOutcome { results, added: None, uncovered, events: rows.len() as u64 };
         self.write(connection, rows, changed, &book).await?;
         self.cover(connection, entries, &mut done).await?;
         for (index, session, snapshot) in snapshots {
@@ -164,7 +164,7 @@ impl Batch {
         &mut self,
         connection: &mut SqliteConnection,
         entries: Vec<LogEntry>,
-        done: &mut Done,
+        done: &mut CommitOutcome,
     ) -> Result<(), Error> {
         if entries.is_empty() {
             return Ok(());
@@ -172,8 +172,8 @@ impl Batch {
         let sessions: Vec<_> = entries.iter().map(|entry| entry.session.clone()).collect();
         match self.anchor.add(connection, &mut self.texts, entries).await {
             Ok(added) => done.added = Some(added),
-            Err(Refused::Log(_)) => done.uncovered.extend(sessions),
-            Err(Refused::Database(error)) => return Err(error),
+            Err(AnchorError::Log(_)) => done.uncovered.extend(sessions),
+            Err(AnchorError::Database(error)) => return Err(error),
         }
         Ok(())
     }
@@ -334,7 +334,7 @@ impl Append {
         for entry in entries {
             let (seq, format) = (head.seq.next(), entry.format);
             let text = &entry.digest;
-            let link = Linked { session, seq, at_ms, format, text }.after(&head.link);
+            let link = ChainLink { session, seq, at_ms, format, text }.after(&head.link);
             (head.seq, head.link) = (seq, link.clone());
             rows.push(Row { session, seq, at_ms, link, entry });
         }

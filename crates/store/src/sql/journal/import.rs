@@ -15,7 +15,7 @@ use super::batch::Batch;
 use crate::event::{ChainWalk, StoredEvent, cut};
 use crate::sql::fault;
 use crate::sql::integer::number;
-use crate::sql::log::anchor::Added;
+use crate::sql::log::anchor::LogAppend;
 use crate::{BlobDirectory, Error, limits};
 
 const KNOWN: &str = "SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = $1";
@@ -27,7 +27,7 @@ const SESSION: &str = "INSERT INTO sessions \
 
 /// A session in a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Exported {
+pub(crate) struct SessionExport {
     pub(crate) session: SessionId,
     pub(crate) created_at_ms: u64,
     pub(crate) last_at_ms: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) struct Import {
     pub(crate) room: PathBuf,
-    pub(crate) sessions: Vec<Exported>,
+    pub(crate) sessions: Vec<SessionExport>,
     pub(crate) blobs: BlobDirectory,
 }
 
@@ -60,12 +60,12 @@ pub(crate) async fn take(
     connection: &mut SqliteConnection,
     batch: &mut Batch,
     import: &Import,
-) -> Result<Added, Error> {
+) -> Result<LogAppend, Error> {
     let wrong = |e| fault::of("taking in a session", e);
     sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
     let mut entries = Vec::new();
     for exported in &import.sessions {
-        let Exported { session, head, link, .. } = exported;
+        let SessionExport { session, head, link, .. } = exported;
         let query = sqlx::query_as(KNOWN).bind(session.to_string());
         let (found,): (i64,) = query.fetch_one(&mut *connection).await.map_err(wrong)?;
         let found = Seq(found.try_into().unwrap_or(0));
@@ -93,11 +93,11 @@ pub(crate) async fn take(
 async fn events(
     connection: &mut SqliteConnection,
     import: &Import,
-    exported: &Exported,
+    exported: &SessionExport,
 ) -> Result<(), Error> {
     let wrong = |e| fault::of("taking in a session", e);
     let io = |e| Error::io("reading a session from a file", e);
-    let Exported { session, head, link, .. } = exported;
+    let SessionExport { session, head, link, .. } = exported;
     let none = |what: String| Error::damaged(format!("session {session} of the file"), what);
     let file = File::open(import.room.join(session.as_str()));
     let file = file.map_err(|_| none("its events are missing".to_owned()))?;

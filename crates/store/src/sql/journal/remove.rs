@@ -10,7 +10,7 @@ use sqlx::sqlite::SqliteConnection;
 use super::batch::Batch;
 use crate::Error;
 use crate::sql::fault;
-use crate::sql::log::anchor::Added;
+use crate::sql::log::anchor::LogAppend;
 
 const HEAD: &str = "SELECT head_seq, head_link FROM sessions WHERE session = $1";
 /// What it is charged stays: what was spent stays spent.
@@ -27,7 +27,7 @@ pub(crate) async fn remove(
     batch: &mut Batch,
     session: &SessionId,
     head: Seq,
-) -> Result<Added, Error> {
+) -> Result<LogAppend, Error> {
     let wrong = |e| fault::of("removing a session", e);
     sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
     let query = sqlx::query_as(HEAD).bind(session.to_string());

@@ -17,14 +17,14 @@ use crate::{Error, limits};
 
 /// What a transaction added to the log.
 #[derive(Debug)]
-pub(crate) struct Added {
+pub(crate) struct LogAppend {
     /// The number of the first entry.
     from: u64,
     entries: Vec<LogEntry>,
     note: String,
 }
 
-impl Added {
+impl LogAppend {
     /// Whom the entries are of.
     pub(crate) fn sessions(&self) -> impl Iterator<Item = &SessionId> {
         self.entries.iter().map(|entry| &entry.session)
@@ -33,16 +33,16 @@ impl Added {
 
 /// Why nothing was added.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum AnchorError {
     /// The log or its key can't be used. Nothing was written, and the transaction can go on.
     Log(Error),
     /// The transaction has failed.
     Database(Error),
 }
 
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Self {
-        let (Refused::Log(error) | Refused::Database(error)) = refused;
+impl From<AnchorError> for Error {
+    fn from(refused: AnchorError) -> Self {
+        let (AnchorError::Log(error) | AnchorError::Database(error)) = refused;
         error
     }
 }
@@ -78,12 +78,12 @@ impl Anchor {
         connection: &mut SqliteConnection,
         texts: &mut Texts,
         entries: Vec<LogEntry>,
-    ) -> Result<Added, Refused> {
-        let wrong = |e| Refused::Database(wrong(e));
-        let mut frontier = self.frontier(connection).await.map_err(Refused::Log)?;
+    ) -> Result<LogAppend, AnchorError> {
+        let wrong = |e| AnchorError::Database(wrong(e));
+        let mut frontier = self.frontier(connection).await.map_err(AnchorError::Log)?;
         let from = frontier.size();
         entries.iter().for_each(|entry| frontier.push(entry.hash()));
-        let note = self.signer().map_err(Refused::Log)?.sign(&frontier);
+        let note = self.signer().map_err(AnchorError::Log)?.sign(&frontier);
         let mut numbered = (from..).zip(&entries).peekable();
         while numbered.peek().is_some() {
             let some: Vec<_> = numbered.by_ref().take(limits::STATEMENT_ROWS_MAX).collect();
@@ -101,7 +101,7 @@ impl Anchor {
             .execute(connection)
             .await
             .map_err(wrong)?;
-        Ok(Added { from, entries, note })
+        Ok(LogAppend { from, entries, note })
     }
 
     /// Where the log ends, by its newest checkpoint, which must be ours and fit.
@@ -143,7 +143,7 @@ impl Anchor {
 
     /// Brings the copy beside the database up to what was committed. It is not the
     /// truth, so failing to is no failure: the next time catches up.
-    pub(crate) async fn copy(&mut self, connection: &mut SqliteConnection, added: &Added) {
+    pub(crate) async fn copy(&mut self, connection: &mut SqliteConnection, added: &LogAppend) {
         const TEXT: &str = "SELECT session, seq, link FROM log WHERE entry >= $1 AND entry < $2 \
             ORDER BY entry";
         let Ok(mut writing) = self.copy.write() else { return };

@@ -5,7 +5,7 @@
 
 use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
-use outrigger_audit::chain::{self, Linked};
+use outrigger_audit::chain::{self, ChainLink};
 use outrigger_audit::{Finding, SessionLinks, VerificationProgress};
 use sqlx::sqlite::SqliteConnection;
 
@@ -16,7 +16,7 @@ const CHANGED: &str = "its content or its place was changed: the hash does not f
 
 /// What was found of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Walked {
+pub(crate) struct WalkOutcome {
     pub(crate) events: u64,
     pub(crate) uncovered: u64,
     /// Whether it is gone, and was removed on purpose.
@@ -45,13 +45,13 @@ pub(crate) async fn walk(
     known: &SessionLinks,
     blobs: &BlobDirectory,
     progress: &VerificationProgress,
-) -> Result<Walked, Error> {
+) -> Result<WalkOutcome, Error> {
     const ROWS: &str = "SELECT seq, at_ms, format, payload, blob, link FROM events \
         WHERE session = $1 ORDER BY seq";
     const HEAD: &str = "SELECT head_seq, head_link FROM sessions WHERE session = $1";
     let link = chain::origin(session);
     let mut walk = Walk { session, blobs, known, seq: Seq(0), link, covered: Seq(0) };
-    let mut walked = Walked::default();
+    let mut walked = WalkOutcome::default();
     let mut rows = sqlx::query_as(ROWS).bind(session.to_string()).fetch(&mut *connection);
     loop {
         let row: Option<Row> = match rows.try_next().await.map_err(wrong) {
@@ -112,7 +112,7 @@ impl Walk<'_> {
             return Err(self.fault(expected, "it is missing"));
         }
         let text = self.text(seq, payload, blob)?;
-        let linked = Linked { session: self.session, seq, at_ms, format, text: &text };
+        let linked = ChainLink { session: self.session, seq, at_ms, format, text: &text };
         let computed = linked.after(&self.link);
         if computed.as_str() != link {
             // Where the log has the event before, the fault is certainly here.

@@ -44,7 +44,7 @@ impl ArchiveWriter {
         header.set_entry_type(EntryType::Regular);
         header.set_size(bytes);
         header.set_mode(0o600);
-        let mut hashed = Hashed { inner: content, hash: Sha256::new(), bytes: 0 };
+        let mut hashed = HashingReader { inner: content, hash: Sha256::new(), bytes: 0 };
         self.builder
             .append_data(&mut header, name, (&mut hashed).take(bytes))
             .map_err(|e| Error::io(WRITING, e))?;
@@ -97,7 +97,7 @@ pub(crate) fn read<T: for<'de> Deserialize<'de>>(
             return Err(no_archive("it has more than plain files, or something behind its end"));
         }
         let bytes = entry.size();
-        let mut hashed = Hashed { inner: entry, hash: Sha256::new(), bytes: 0 };
+        let mut hashed = HashingReader { inner: entry, hash: Sha256::new(), bytes: 0 };
         let Some(head) = &head else {
             if name != first {
                 return Err(no_archive(&format!("it begins with no {first}")));
@@ -160,19 +160,19 @@ fn wrong(name: &str, error: io::Error) -> Error {
 }
 
 /// Hashes what is read.
-struct Hashed<R> {
+struct HashingReader<R> {
     inner: R,
     hash: Sha256,
     bytes: u64,
 }
 
-impl<R> Hashed<R> {
+impl<R> HashingReader<R> {
     fn digest(self) -> Digest {
         Digest::from_sha256(self.hash.finalize().into())
     }
 }
 
-impl<R: Read> Read for Hashed<R> {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(into)?;
         self.hash.update(&into[..read]);

@@ -18,7 +18,7 @@ use crate::Error;
 use crate::event::{ChainWalk, StoredEvent, blob_names};
 use crate::files::blocking;
 use crate::sql::fault;
-use crate::sql::journal::import::{Exported, Import, Line};
+use crate::sql::journal::import::{Import, Line, SessionExport};
 use crate::sql::journal::read::Row;
 use crate::sqlite::store::Sqlite;
 
@@ -33,7 +33,7 @@ const EVENTS: &str = "SELECT seq, at_ms, format, payload, blob, link FROM events
 /// What a file says of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct About {
-    sessions: Vec<Exported>,
+    sessions: Vec<SessionExport>,
 }
 
 /// Writes sessions into a file, and the blobs that their events name. `room` is an empty
@@ -80,7 +80,7 @@ async fn spool(
     store: &Sqlite,
     session: &SessionId,
     room: &Path,
-) -> Result<(Exported, Vec<String>, u64), Error> {
+) -> Result<(SessionExport, Vec<String>, u64), Error> {
     type Columns = (i64, i64, i64, String, Option<String>, Option<String>);
     let wrong = |e| fault::of(DOING, e);
     let io = |e| Error::io(DOING, e);
@@ -102,7 +102,7 @@ async fn spool(
     let seq = u64::try_from(head).map_or(Seq(0), Seq);
     let walk = ChainWalk { session, seq: end.0, link: end.1.clone() };
     walk.end(seq, &link)?;
-    let exported = Exported {
+    let exported = SessionExport {
         session: session.clone(),
         created_at_ms: created.try_into().unwrap_or(0),
         last_at_ms: last.try_into().unwrap_or(0),
@@ -162,7 +162,7 @@ pub async fn import(store: &Sqlite, file: File, room: &Path) -> Result<Vec<Sessi
     let about: About = blocking(move || {
         archive::read(file, (FIRST, FORMAT), |about: &About, name, content| {
             let foreign = || Error::damaged("the file", format!("{name:?} is no part of one"));
-            let told = |known: &Exported, of: &str| known.session.as_str() == of;
+            let told = |known: &SessionExport, of: &str| known.session.as_str() == of;
             match name.split_once('/') {
                 Some(("events", of)) if about.sessions.iter().any(|it| told(it, of)) => {
                     copy(content, &place.join(of))

@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Derived, Entries, EntryState, Expected, Reach, Which,
+    Attribution, ChangeRequest, DerivativePolicy, Entries, EntryPrecondition, EntryState, Reach,
+    Which,
 };
 
 use super::{at, fits_together, member, put};
@@ -26,15 +27,20 @@ async fn changes_until_it_is_killed() {
         let text = format!("text {number} {}", "padding ".repeat(number as usize % 900));
         let here_now = put(&store, &who, &here, &text).await;
         let there_now = store.stat(&who, &there).await.map(|node| node.revision);
-        let expected = there_now.map_or(Expected::Absent, Expected::Revision);
+        let expected = there_now.map_or(EntryPrecondition::Absent, EntryPrecondition::Revision);
         let (from, to) = (here.clone(), there.clone());
         let change = ChangeRequest::Move { from, revision: Some(here_now), to, expected };
         let moved = store.change(&who, change, Attribution::person(1)).await.unwrap();
         let revision = moved.version().unwrap().revision;
         if number % 7 == 3 {
             let (which, reach, why) = (Which::Revision(here_now), Reach::Named, String::new());
-            let change =
-                ChangeRequest::Redact { at: here, which, reach, derived: Derived::Leave, why };
+            let change = ChangeRequest::Redact {
+                at: here,
+                which,
+                reach,
+                derived: DerivativePolicy::Leave,
+                why,
+            };
             store.change(&who, change, Attribution::person(1)).await.unwrap();
         }
         // One write, so that a kill does not mix lines.

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use outrigger_policy::{Directory, Principal};
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Error, Expected,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
+    Error,
 };
 
 use super::{at, member, put};
@@ -69,7 +70,7 @@ async fn what_is_known_is_of_whom_it_was_told() {
     }
     let change = ChangeRequest::Write {
         at: at("g"),
-        expected: Expected::Absent,
+        expected: EntryPrecondition::Absent,
         file: EntryFile::of("new"),
     };
     store.change(&ada, change, Attribution::person(1)).await.unwrap();

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
 use outrigger_store::Sqlite;
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryState, Error,
-    Expected,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
+    EntryState, Error,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -120,11 +120,11 @@ impl Model {
     }
 
     /// Whether what is there is as expected.
-    fn expect(&self, at: &At, expected: Expected) -> Result<(), &'static str> {
+    fn expect(&self, at: &At, expected: EntryPrecondition) -> Result<(), &'static str> {
         match (self.stands(at), expected) {
             (Stands::Folder, _) => Err("Folder"),
-            (Stands::Nothing, Expected::Absent) => Ok(()),
-            (Stands::File(_), Expected::Revision(n)) if n == self.revision(at) => Ok(()),
+            (Stands::Nothing, EntryPrecondition::Absent) => Ok(()),
+            (Stands::File(_), EntryPrecondition::Revision(n)) if n == self.revision(at) => Ok(()),
             _ => Err("Conflict"),
         }
     }
@@ -156,7 +156,7 @@ impl Model {
     fn rename(
         &mut self,
         (from, revision): (&At, Option<u64>),
-        (to, expected): (&At, Expected),
+        (to, expected): (&At, EntryPrecondition),
         who: usize,
     ) -> Result<(), &'static str> {
         if from.1.is_empty() || to.1.is_empty() {
@@ -167,7 +167,7 @@ impl Model {
             (Stands::Folder, Some(_)) => Err("Folder"),
             (Stands::File(_), None) => Err("NotFolder"),
             (Stands::File(text), Some(revision)) => {
-                self.expect(from, Expected::Revision(revision))?;
+                self.expect(from, EntryPrecondition::Revision(revision))?;
                 self.expect(to, expected)?;
                 if from == to {
                     return Ok(());
@@ -185,8 +185,8 @@ impl Model {
                 }
                 match (self.stands(to), expected) {
                     (Stands::Folder | Stands::File(_), _) => return Err("Exists"),
-                    (Stands::Nothing, Expected::Revision(_)) => return Err("Conflict"),
-                    (Stands::Nothing, Expected::Absent) => {}
+                    (Stands::Nothing, EntryPrecondition::Revision(_)) => return Err("Conflict"),
+                    (Stands::Nothing, EntryPrecondition::Absent) => {}
                 }
                 if self.is_in_file(to) {
                     return Err("NotFolder");
@@ -209,7 +209,7 @@ impl Model {
         &mut self,
         at: &At,
         to: u64,
-        expected: Expected,
+        expected: EntryPrecondition,
         who: usize,
     ) -> Result<(), &'static str> {
         self.expect(at, expected)?;
@@ -251,13 +251,13 @@ impl<'a> Worlds<'a> {
         }
     }
 
-    fn expected(&self, at: &At, guess: Guess) -> Expected {
+    fn expected(&self, at: &At, guess: Guess) -> EntryPrecondition {
         match guess {
-            Guess::Absent => Expected::Absent,
-            Guess::Number(number) => Expected::Revision(number),
+            Guess::Absent => EntryPrecondition::Absent,
+            Guess::Number(number) => EntryPrecondition::Revision(number),
             Guess::Right => match self.model.stands(at) {
-                Stands::File(_) => Expected::Revision(self.model.revision(at)),
-                Stands::Nothing | Stands::Folder => Expected::Absent,
+                Stands::File(_) => EntryPrecondition::Revision(self.model.revision(at)),
+                Stands::Nothing | Stands::Folder => EntryPrecondition::Absent,
             },
         }
     }
@@ -265,8 +265,8 @@ impl<'a> Worlds<'a> {
     /// Of what is moved or removed: the revision of a file, nothing for a folder.
     fn revision(&self, at: &At, guess: Guess) -> Option<u64> {
         match self.expected(at, guess) {
-            Expected::Absent => None,
-            Expected::Revision(number) => Some(number),
+            EntryPrecondition::Absent => None,
+            EntryPrecondition::Revision(number) => Some(number),
         }
     }
 
@@ -295,7 +295,7 @@ impl<'a> Worlds<'a> {
                 let change = ChangeRequest::Remove { at: self.place(&at), revision };
                 let checked = match self.model.stands(&at) {
                     Stands::Nothing => Err("Absent"),
-                    _ => self.model.expect(&at, Expected::Revision(revision)),
+                    _ => self.model.expect(&at, EntryPrecondition::Revision(revision)),
                 };
                 (change, checked.map(|()| self.model.put(&at, Stands::Nothing, who)))
             }

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use outrigger_policy::Owner;
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Error, Expected,
-    NewProposal, Quota, QuotaMeasure, Quotas, Reviews, Settings as Held, Via,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
+    Error, NewProposal, Quota, QuotaMeasure, Quotas, Reviews, Settings as Held, Via,
 };
 use outrigger_store::{Settings, Sqlite};
 
@@ -29,7 +29,7 @@ fn own(path: &str) -> EntryAddress {
     EntryAddress { memory_scope, path: EntryPath::parse(path).unwrap() }
 }
 
-fn write(at: EntryAddress, expected: Expected, bytes: usize) -> ChangeRequest {
+fn write(at: EntryAddress, expected: EntryPrecondition, bytes: usize) -> ChangeRequest {
     ChangeRequest::Write { at, expected, file: EntryFile::of(vec![b'x'; bytes]) }
 }
 
@@ -47,9 +47,9 @@ async fn an_owner_has_room_again_when_history_goes() {
     let store = open(&directory, Quotas { owner: quota(1_000, 3, 4), ..Quotas::default() }).await;
     let who = member("ada");
     let make = |change| store.change(&who, change, Attribution::person(1));
-    make(write(own("a"), Expected::Absent, 400)).await.unwrap();
-    make(write(own("a"), Expected::Revision(1), 400)).await.unwrap();
-    let more = refused(make(write(own("a"), Expected::Revision(2), 400)).await);
+    make(write(own("a"), EntryPrecondition::Absent, 400)).await.unwrap();
+    make(write(own("a"), EntryPrecondition::Revision(1), 400)).await.unwrap();
+    let more = refused(make(write(own("a"), EntryPrecondition::Revision(2), 400)).await);
     assert_eq!(more, ("person:ada".to_owned(), QuotaMeasure::Bytes, 800));
     // Others have their own.
     put(&store, &who, &at("group"), &"x".repeat(900)).await;
@@ -60,23 +60,23 @@ async fn an_owner_has_room_again_when_history_goes() {
     let gone = store.read(&who, &own("a"), Some(1)).await;
     assert!(matches!(gone, Err(Error::Pruned)), "{gone:?}");
     assert_eq!(store.history(&who, &own("a"), None).await.unwrap().len(), 2);
-    make(write(own("a"), Expected::Revision(2), 400)).await.unwrap();
+    make(write(own("a"), EntryPrecondition::Revision(2), 400)).await.unwrap();
 
     // Two files and a folder are all that there may be, also of what moves in.
-    make(write(own("f/b"), Expected::Absent, 1)).await.unwrap();
-    let more = refused(make(write(own("c"), Expected::Absent, 1)).await);
+    make(write(own("f/b"), EntryPrecondition::Absent, 1)).await.unwrap();
+    let more = refused(make(write(own("c"), EntryPrecondition::Absent, 1)).await);
     assert_eq!(more, ("person:ada".to_owned(), QuotaMeasure::Entries, 3));
     let (from, to) = (at("group"), own("moved"));
     let revision = Some(1);
-    let change = ChangeRequest::Move { from, revision, to, expected: Expected::Absent };
+    let change = ChangeRequest::Move { from, revision, to, expected: EntryPrecondition::Absent };
     assert_eq!(refused(make(change).await).0, "person:ada");
-    make(write(own("f/b"), Expected::Revision(1), 1)).await.unwrap();
-    let more = refused(make(write(own("f/b"), Expected::Revision(2), 1)).await);
+    make(write(own("f/b"), EntryPrecondition::Revision(1), 1)).await.unwrap();
+    let more = refused(make(write(own("f/b"), EntryPrecondition::Revision(2), 1)).await);
     assert_eq!(more, ("person:ada".to_owned(), QuotaMeasure::Versions, 4));
     make(ChangeRequest::Remove { at: own("f/b"), revision: 2 }).await.unwrap();
     let pruned = make(ChangeRequest::Prune { at: own(""), keep }).await.unwrap();
     assert_eq!(pruned.versions.len(), 3);
-    make(write(own("c"), Expected::Absent, 1)).await.unwrap();
+    make(write(own("c"), EntryPrecondition::Absent, 1)).await.unwrap();
     store.close().await;
     fits_together(directory.path()).await;
 }
@@ -93,15 +93,15 @@ async fn what_a_session_wrote_is_never_given_back() {
         ..Attribution::person(1)
     };
     let make = |change, by| store.change(&who, change, by);
-    make(write(own("a"), Expected::Absent, 10), by("one")).await.unwrap();
+    make(write(own("a"), EntryPrecondition::Absent, 10), by("one")).await.unwrap();
     make(ChangeRequest::Remove { at: own("a"), revision: 1 }, by("one")).await.unwrap();
-    make(write(own("a"), Expected::Absent, 10), by("one")).await.unwrap();
-    let more = refused(make(write(own("b"), Expected::Absent, 10), by("one")).await);
+    make(write(own("a"), EntryPrecondition::Absent, 10), by("one")).await.unwrap();
+    let more = refused(make(write(own("b"), EntryPrecondition::Absent, 10), by("one")).await);
     assert_eq!(more, ("session:one".to_owned(), QuotaMeasure::Versions, 3));
-    let large = refused(make(write(own("b"), Expected::Absent, 1_001), by("two")).await);
+    let large = refused(make(write(own("b"), EntryPrecondition::Absent, 1_001), by("two")).await);
     assert_eq!(large, ("session:two".to_owned(), QuotaMeasure::Bytes, 0));
-    make(write(own("b"), Expected::Absent, 10), by("two")).await.unwrap();
-    make(write(own("c"), Expected::Absent, 2_000), Attribution::person(1)).await.unwrap();
+    make(write(own("b"), EntryPrecondition::Absent, 10), by("two")).await.unwrap();
+    make(write(own("c"), EntryPrecondition::Absent, 2_000), Attribution::person(1)).await.unwrap();
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn the_organisation_counts_everything_and_proposals_too() {
     let store = open(&directory, quotas).await;
     let who = member("ada");
     let make = |change| store.change(&who, change, Attribution::person(1));
-    make(write(own("a"), Expected::Absent, 600)).await.unwrap();
+    make(write(own("a"), EntryPrecondition::Absent, 600)).await.unwrap();
     let common = EntryAddress {
         memory_scope: memory_scope(Owner::Organisation("acme".to_owned())),
         ..own("p")
@@ -128,9 +128,9 @@ async fn the_organisation_counts_everything_and_proposals_too() {
     propose(300).await.unwrap();
     let more = refused(propose(300).await);
     assert_eq!(more, ("organisation".to_owned(), QuotaMeasure::Bytes, 900));
-    let more = refused(make(write(at("g"), Expected::Absent, 200)).await);
+    let more = refused(make(write(at("g"), EntryPrecondition::Absent, 200)).await);
     assert_eq!(more, ("organisation".to_owned(), QuotaMeasure::Bytes, 900));
-    let said = make(write(at("g"), Expected::Absent, 200)).await.unwrap_err().to_string();
+    let said = make(write(at("g"), EntryPrecondition::Absent, 200)).await.unwrap_err().to_string();
     assert!(said.contains("900 of 1000 bytes used") && said.contains("memory prune"), "{said}");
     store.close().await;
     fits_together(directory.path()).await;
@@ -156,11 +156,12 @@ async fn what_is_refused_takes_nothing() {
         let labels = (0..200).map(|number| format!("{name}{number}")).collect();
         Attribution { labels, ..Attribution::person(1) }
     };
-    let first = store.change(&who, write(own("a"), Expected::Absent, 10), by("x"));
+    let first = store.change(&who, write(own("a"), EntryPrecondition::Absent, 10), by("x"));
     first.await.unwrap();
     // It would have the labels of both.
-    let refused = store.change(&who, write(own("a"), Expected::Revision(1), 10), by("y"));
-    let other = store.change(&who, write(own("b"), Expected::Absent, 10), Attribution::person(1));
+    let refused = store.change(&who, write(own("a"), EntryPrecondition::Revision(1), 10), by("y"));
+    let other =
+        store.change(&who, write(own("b"), EntryPrecondition::Absent, 10), Attribution::person(1));
     let (refused, other) = tokio::join!(refused, other);
     assert!(matches!(refused, Err(Error::TooLarge { .. })), "{refused:?}");
     other.unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use outrigger_agent::{Seq, SessionId};
 use outrigger_store::Sqlite;
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Entries, EntryFile, Error, Expected, Via,
+    Attribution, ChangeRequest, Entries, EntryFile, EntryPrecondition, Error, Via,
 };
 use tokio::task::JoinSet;
 
@@ -41,7 +41,7 @@ async fn add(store: &Sqlite, task: usize, number: usize) -> (String, u64, String
             let read = store.read(&who, &at, None).await.unwrap();
             let text = String::from_utf8(read.bytes).unwrap();
             let text = text.replace(MARK, &format!("{line}{MARK}"));
-            let expected = Expected::Revision(read.version.revision);
+            let expected = EntryPrecondition::Revision(read.version.revision);
             ChangeRequest::Write { at: at.clone(), expected, file: EntryFile::of(text) }
         };
         match store.change(&who, change, by.clone()).await {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use outrigger_policy::Owner;
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Derived, Entries, EntryAddress, EntryFile, EntryPath, Error,
-    Expected, NewProposal, Reach, Reviews, Settings, Which,
+    Attribution, ChangeRequest, DerivativePolicy, Entries, EntryAddress, EntryFile, EntryPath,
+    EntryPrecondition, Error, NewProposal, Reach, Reviews, Settings, Which,
 };
 
 use super::{at, fits_together, member, memory_scope, put};
@@ -55,13 +55,14 @@ async fn no_byte_is_left() {
     store.set(&ada, &at("").memory_scope, usual, 1).await.unwrap();
     let moved = EntryAddress { path: EntryPath::parse("moved").unwrap(), ..at("r/0") };
     let (from, to) = (at("r/0"), moved);
-    let change = ChangeRequest::Move { from, revision: None, to, expected: Expected::Absent };
+    let change =
+        ChangeRequest::Move { from, revision: None, to, expected: EntryPrecondition::Absent };
     store.change(&bob, change, Attribution::person(1)).await.unwrap();
     let (which, reach) = (Which::All, Reach::Copies);
     assert!(!holders(directory.path(), SECRET).is_empty(), "it can be found");
 
     for (place, _, secret) in &secrets {
-        let (derived, why) = (Derived::Leave, "leak".to_owned());
+        let (derived, why) = (DerivativePolicy::Leave, "leak".to_owned());
         let change = ChangeRequest::Redact { at: place.clone(), which, reach, derived, why };
         let changed = store.change(&ada, change, Attribution::person(9)).await.unwrap();
         assert!(!changed.lingers, "nobody reads meanwhile");
@@ -95,8 +96,13 @@ async fn old_words_and_pruned_texts_too() {
     }
     put(&store, &who, &place, "plain").await;
     let (which, reach, why) = (Which::Revision(1), Reach::Named, "leak".to_owned());
-    let change =
-        ChangeRequest::Redact { at: place.clone(), which, reach, derived: Derived::Leave, why };
+    let change = ChangeRequest::Redact {
+        at: place.clone(),
+        which,
+        reach,
+        derived: DerivativePolicy::Leave,
+        why,
+    };
     store.change(&who, change, Attribution::person(9)).await.unwrap();
     assert_eq!(holders(directory.path(), SECRET), [""; 0]);
     assert!(!holders(directory.path(), OTHER).is_empty(), "old versions are kept");
@@ -130,8 +136,13 @@ async fn what_lingers_is_told() {
     sqlx::raw_sql(text).execute(&mut reader).await.unwrap();
     let redact = |name| {
         let (which, reach, why) = (Which::All, Reach::Named, String::new());
-        let change =
-            ChangeRequest::Redact { at: at(name), which, reach, derived: Derived::Leave, why };
+        let change = ChangeRequest::Redact {
+            at: at(name),
+            which,
+            reach,
+            derived: DerivativePolicy::Leave,
+            why,
+        };
         store.change(&who, change, Attribution::person(1))
     };
     assert!(redact("one").await.unwrap().lingers);
@@ -153,8 +164,12 @@ async fn what_was_made_of_it_is_asked_about() {
     let edited = format!("another beginning\nkey = {SECRET}{SECRET}\n");
     let revision = put(&store, &who, &at("first"), &edited).await;
     let (from, to) = (at("first"), at("second"));
-    let change =
-        ChangeRequest::Move { from, revision: Some(revision), to, expected: Expected::Absent };
+    let change = ChangeRequest::Move {
+        from,
+        revision: Some(revision),
+        to,
+        expected: EntryPrecondition::Absent,
+    };
     store.change(&who, change, Attribution::person(1)).await.unwrap();
     put(&store, &who, &at("second"), &format!("{edited}and more of it\n")).await;
     put(&store, &who, &at("elsewhere"), &format!("{edited}and more of it\n")).await;
@@ -167,7 +182,7 @@ async fn what_was_made_of_it_is_asked_about() {
         let change = ChangeRequest::Redact { at: at("first"), which, reach, derived, why };
         store.change(&who, change, Attribution::person(9))
     };
-    let asked = redact(Derived::Ask).await.unwrap_err();
+    let asked = redact(DerivativePolicy::Ask).await.unwrap_err();
     let Error::Related(related) = asked else { panic!("{asked:?}") };
     let mut told: Vec<String> = related
         .versions
@@ -179,7 +194,7 @@ async fn what_was_made_of_it_is_asked_about() {
     assert!(!holders(directory.path(), SECRET).is_empty(), "nothing was destroyed yet");
     assert!(store.read(&who, &at("first"), Some(3)).await.is_ok());
 
-    let done = redact(Derived::Destroy).await.unwrap();
+    let done = redact(DerivativePolicy::Destroy).await.unwrap();
     assert_eq!(done.versions.len(), 6);
     assert_eq!(holders(directory.path(), SECRET), [""; 0]);
     let read = store.read(&who, &at("elsewhere"), None).await;

@@ -1,6 +1,8 @@
 //! A database that may not grow.
 
-use outrigger_store::entries::{Attribution, ChangeRequest, Entries, EntryFile, Error, Expected};
+use outrigger_store::entries::{
+    Attribution, ChangeRequest, Entries, EntryFile, EntryPrecondition, Error,
+};
 use outrigger_store::{Error as StoreError, Settings, Sqlite};
 
 use super::{at, fits_together, member, put};
@@ -15,7 +17,11 @@ async fn a_full_database() {
     let text = |n: usize| format!("number {n} {}", "words and more words ".repeat(400));
     let mut count = 0;
     let error = loop {
-        let expected = if count == 0 { Expected::Absent } else { Expected::Revision(count as u64) };
+        let expected = if count == 0 {
+            EntryPrecondition::Absent
+        } else {
+            EntryPrecondition::Revision(count as u64)
+        };
         let change =
             ChangeRequest::Write { at: at("full"), expected, file: EntryFile::of(text(count)) };
         match store.change(&who, change, Attribution::person(1)).await {

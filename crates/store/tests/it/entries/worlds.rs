@@ -8,8 +8,8 @@ use futures_util::future::join_all;
 use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
 use outrigger_store::Sqlite;
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Error, Expected,
-    Reviews, Search, Settings,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
+    Error, Reviews, Search, Settings,
 };
 use tokio::task::JoinSet;
 
@@ -121,7 +121,7 @@ impl World {
                 path: EntryPath::parse(path).unwrap(),
             };
             let (scope, file) = (Self::owner(memory_scope), EntryFile::of(word.clone()));
-            let change = ChangeRequest::Write { at, expected: Expected::Absent, file };
+            let change = ChangeRequest::Write { at, expected: EntryPrecondition::Absent, file };
             let memory_scope = memory_scope.clone();
             async move {
                 if matches!(memory_scope.owner, Owner::Organisation(_)) {

@@ -26,7 +26,7 @@ enum Item {
 }
 
 /// What there is to copy.
-struct Listed {
+struct UploadPlan {
     /// Beneath this are the files.
     dir: Dir,
     /// Where that is.
@@ -52,7 +52,7 @@ pub(super) async fn copy(
     let source = from.to_owned();
     let listed = tokio::task::spawn_blocking(move || list(&source, &root)).await;
     let listed = listed.map_err(|error| Failure::from_error(Kind::Usage, &error))??;
-    let Listed { dir, place, items, bytes, left_out } = listed;
+    let UploadPlan { dir, place, items, bytes, left_out } = listed;
     let dir = Arc::new(dir);
     count.total(bytes);
     let mut sending = JoinSet::new();
@@ -128,7 +128,7 @@ fn unreadable(place: &Path, error: &outrigger_beneath::Error) -> Failure {
 
 /// Everything at a path, directories before what is in them, links not followed,
 /// and the bytes of all files.
-fn list(from: &Path, to: &str) -> Outcome<Listed> {
+fn list(from: &Path, to: &str) -> Outcome<UploadPlan> {
     let nowhere = Path::new("");
     let around = Dir::around(from).map_err(|error| unreadable(nowhere, &error))?;
     let (dir, first, place) = match around {
@@ -139,7 +139,7 @@ fn list(from: &Path, to: &str) -> Outcome<Listed> {
             (dir, PathBuf::from("."), from.to_owned())
         }
     };
-    let mut listed = Listed { dir, place, items: Vec::new(), bytes: 0, left_out: Vec::new() };
+    let mut listed = UploadPlan { dir, place, items: Vec::new(), bytes: 0, left_out: Vec::new() };
     let mut waiting = vec![(first.clone(), to.to_owned())];
     while let Some((from, path)) = waiting.pop() {
         let failed = |error| unreadable(&listed.place, &error);

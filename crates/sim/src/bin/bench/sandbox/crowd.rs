@@ -6,8 +6,8 @@ use std::time::Instant;
 use tokio::task::JoinSet;
 
 use super::Samples;
-use super::native::{Opened, name, run_true};
-use crate::error::{Doing, Error, Outcome};
+use super::native::{BenchBackend, name, run_true};
+use crate::error::{Error, ErrorContext, Outcome};
 use crate::home::Home;
 use crate::sizes;
 use crate::spawner::field_kib;
@@ -27,7 +27,7 @@ fn used_kib() -> Outcome<u64> {
 
 /// Makes them, runs `true` in each, and ends them.
 pub(super) async fn measure(home: &Home, samples: &mut Samples) -> Outcome<()> {
-    let opened = Opened::new(home, "crowd").await?;
+    let opened = BenchBackend::new(home, "crowd").await?;
     let native = Arc::clone(&opened.native);
     let first = native.create(&name("first"), &CreateSpec::default()).await;
     first.doing("making a sandbox")?;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Samples;
-use crate::error::{Doing, Error, Outcome};
+use crate::error::{Error, ErrorContext, Outcome};
 use crate::harness::SPAWNER_MODE;
 use crate::home::Home;
 use crate::sizes;
@@ -18,16 +18,16 @@ use crate::spawner::Spawner;
 
 /// A backend of its own.
 #[derive(Debug)]
-pub(super) struct Ours(Opened);
+pub(super) struct Ours(BenchBackend);
 
 /// A backend and where it is.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct BenchBackend {
     pub(super) native: Arc<Native>,
     state: PathBuf,
 }
 
-impl Opened {
+impl BenchBackend {
     /// In a directory of its own.
     pub(super) async fn new(home: &Home, name: &str) -> Outcome<Self> {
         let state = home.path().join(name);
@@ -90,7 +90,7 @@ async fn read_4k(sandbox: &dyn Sandbox) -> Outcome<()> {
 
 impl Ours {
     pub(super) async fn open(home: &Home) -> Outcome<Self> {
-        let opened = Opened::new(home, "native").await?;
+        let opened = BenchBackend::new(home, "native").await?;
         // The spawner starts at the first request, which is not what is measured.
         let first = name("first");
         opened.native.create(&first, &CreateSpec::default()).await.doing("making a sandbox")?;

@@ -12,7 +12,7 @@ use tokio::process::Command;
 use super::Samples;
 use super::shell::Shell;
 use super::stream::Stream;
-use crate::error::{Doing, Error, Outcome};
+use crate::error::{Error, ErrorContext, Outcome};
 
 /// Programs of the peers and Debian's packages that have them.
 const PROGRAMS: [(&str, &str); 4] = [

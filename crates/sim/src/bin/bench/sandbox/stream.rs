@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Samples;
 use super::native::{name, run_true_at};
-use crate::error::{Doing, Outcome};
+use crate::error::{ErrorContext, Outcome};
 use crate::sizes;
 
 /// A sandbox of the Docker backend.

@@ -8,7 +8,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use crate::entries::{EntryAddress, EntryState, Error, Version};
 use crate::sql::entries::rows::{Columns, version_columns};
-use crate::sql::entries::usage::Freed;
+use crate::sql::entries::usage::FreedSpace;
 use crate::sql::fault;
 
 /// Versions with a content, by its digest.
@@ -25,16 +25,16 @@ const MERGE: &str = "INSERT INTO search (search) VALUES ('optimize')";
 
 /// What loses its content.
 #[derive(Debug, Default)]
-pub(crate) struct Doomed {
+pub(crate) struct ErasureSet {
     pub(crate) versions: BTreeMap<u64, Version>,
     pub(crate) proposals: BTreeSet<i64>,
     pub(crate) contents: BTreeSet<i64>,
-    freed: Freed,
+    freed: FreedSpace,
     /// Versions whose copies were not looked for yet.
     pub(crate) open: Vec<u64>,
 }
 
-impl Doomed {
+impl ErasureSet {
     pub(crate) fn add(
         &mut self,
         rows: &[SqliteRow],

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use outrigger_policy::Scope;
 use sqlx::sqlite::SqliteConnection;
 
-use super::doomed::Doomed;
+use super::doomed::ErasureSet;
 use crate::entries::{ChangeOutcome, ContentState, EntryAddress, Error, Version};
 use crate::limits;
 use crate::sql::entries::look::settings;
@@ -46,7 +46,7 @@ pub(crate) async fn prune(
     }
     let keep = keep_versions.map_or(i64::MAX / 2, i64::from);
     let before = keep_ms.map_or(0, |keep_ms| at_ms.saturating_sub(keep_ms));
-    let mut doomed = Doomed::default();
+    let mut doomed = ErasureSet::default();
     let rows = sqlx::query(OLD)
         .bind(key(scope, &at.memory_scope))
         .bind(keep)

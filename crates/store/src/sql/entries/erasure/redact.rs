@@ -6,11 +6,11 @@
 use outrigger_policy::{MemoryScope, Scope};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use super::doomed::{Doomed, EQUAL};
+use super::doomed::{EQUAL, ErasureSet};
 use super::related;
 use crate::entries::{
-    ChangeOutcome, ContentState, Derived, EntryAddress, EntryState, Error, Reach, Redaction,
-    Version, Which,
+    ChangeOutcome, ContentState, DerivativePolicy, EntryAddress, EntryState, Error, Reach,
+    Redaction, Version, Which,
 };
 use crate::limits;
 use crate::sql::entries::look::look;
@@ -68,12 +68,12 @@ async fn at(
 pub(crate) async fn redact(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    (place, which, reach, derived): (&EntryAddress, Which, Reach, Derived),
+    (place, which, reach, derived): (&EntryAddress, Which, Reach, DerivativePolicy),
     redaction: &Redaction,
 ) -> Result<ChangeOutcome, Error> {
     Error::within("a reason (bytes)", redaction.why.len(), limits::MESSAGE_BYTES_MAX)?;
     look(connection, scope, place).await?;
-    let mut doomed = Doomed::default();
+    let mut doomed = ErasureSet::default();
     let named = match which {
         Which::Revision(revision) => at(connection, ONE, place, revision).await?,
         Which::All => {
@@ -87,11 +87,11 @@ pub(crate) async fn redact(
         return Err(Error::Absent);
     }
     follow_all(connection, scope, reach, &mut doomed).await?;
-    if derived != Derived::Leave && reach != Reach::Named {
+    if derived != DerivativePolicy::Leave && reach != Reach::Named {
         let reaches = |memory_scope: &MemoryScope| reach.reaches(scope, memory_scope);
         let found = related::find(connection, scope, reaches, &doomed).await?;
         let none = found.versions.is_empty() && found.proposals.is_empty();
-        if derived == Derived::Ask && !none {
+        if derived == DerivativePolicy::Ask && !none {
             return Err(Error::Related(Box::new(found.told)));
         }
         doomed.add(&found.versions, |_| true)?;
@@ -116,7 +116,7 @@ async fn follow_all(
     connection: &mut SqliteConnection,
     scope: &Scope,
     reach: Reach,
-    doomed: &mut Doomed,
+    doomed: &mut ErasureSet,
 ) -> Result<(), Error> {
     while let Some(version) = doomed.open.pop() {
         let Some(version) = doomed.versions.get(&version).cloned() else { continue };
@@ -131,7 +131,7 @@ async fn follow(
     scope: &Scope,
     reach: Reach,
     version: &Version,
-    doomed: &mut Doomed,
+    doomed: &mut ErasureSet,
 ) -> Result<(), Error> {
     let (place, revision) = (&version.place, version.revision);
     // What was proposed as this very version has its text.
@@ -162,7 +162,7 @@ async fn follow(
 
 async fn lose(
     connection: &mut SqliteConnection,
-    doomed: &mut Doomed,
+    doomed: &mut ErasureSet,
     redaction: &Redaction,
 ) -> Result<(), Error> {
     let wrong = |e| Error::Store(fault::of("redacting entries", e));
@@ -179,7 +179,12 @@ async fn lose(
     doomed.sweep(connection).await
 }
 
-fn told(scope: &Scope, place: &EntryAddress, doomed: Doomed, kept: &ContentState) -> ChangeOutcome {
+fn told(
+    scope: &Scope,
+    place: &EntryAddress,
+    doomed: ErasureSet,
+    kept: &ContentState,
+) -> ChangeOutcome {
     let all = doomed.versions.len();
     let seen =
         doomed.versions.into_values().filter(|version| scope.sees(&version.place.memory_scope));

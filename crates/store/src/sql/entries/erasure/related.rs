@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use outrigger_policy::{MemoryScope, Scope};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use super::doomed::{Doomed, EQUAL};
+use super::doomed::{EQUAL, ErasureSet};
 use super::runs::Runs;
-use crate::entries::{EntryAddress, EntryState, Error, Related, Version};
+use crate::entries::{Derivatives, EntryAddress, EntryState, Error, Version};
 use crate::limits;
 use crate::sql::entries::rows::{Columns, unsigned, version_columns, wrong};
 
@@ -31,10 +31,10 @@ const BESIDE: &str = "SELECT scope, path FROM versions \
 
 /// What was found, as rows that can be destroyed as well.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct DerivativeRows {
     pub(crate) versions: Vec<SqliteRow>,
     pub(crate) proposals: Vec<SqliteRow>,
-    pub(crate) told: Related,
+    pub(crate) told: Derivatives,
 }
 
 /// Where is looked, and what was compared.
@@ -44,7 +44,7 @@ struct Search {
     seen: BTreeSet<EntryAddress>,
     known: BTreeSet<u64>,
     compared_bytes: usize,
-    found: Found,
+    found: DerivativeRows,
 }
 
 /// Finds it in memory scopes that `reaches`.
@@ -52,15 +52,15 @@ pub(crate) async fn find(
     connection: &mut SqliteConnection,
     scope: &Scope,
     reaches: impl Fn(&MemoryScope) -> bool,
-    doomed: &Doomed,
-) -> Result<Found, Error> {
+    doomed: &ErasureSet,
+) -> Result<DerivativeRows, Error> {
     let mut search = Search {
         runs: Runs::default(),
         open: doomed.versions.values().map(|version| version.place.clone()).collect(),
         seen: BTreeSet::new(),
         known: doomed.versions.keys().copied().collect(),
         compared_bytes: 0,
-        found: Found::default(),
+        found: DerivativeRows::default(),
     };
     for content in &doomed.contents {
         search.runs.add(&text(connection, *content).await?);
@@ -103,7 +103,7 @@ impl Search {
         connection: &mut SqliteConnection,
         scope: &Scope,
         place: &EntryAddress,
-        doomed: &Doomed,
+        doomed: &ErasureSet,
     ) -> Result<bool, Error> {
         let mut any = false;
         for row in here(connection, HERE, place).await? {
