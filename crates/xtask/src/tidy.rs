@@ -46,6 +46,7 @@ const RULES: &[fn(&Project) -> Vec<Finding>] = &[
     names::banned,
     names::repeated,
     names::metaphors,
+    names::participles,
     names::shared,
     names::limits,
     imports::circles,

@@ -45,6 +45,42 @@ const METAPHORS: &[(&str, &str)] = &[
     ("Desk", "ToolServer"),
 ];
 
+/// Participles that are no name of a type by themselves: they say what was done, and not to
+/// what.
+const PARTICIPLES: &[&str] = &[
+    "Answered",
+    "Asked",
+    "Begun",
+    "Calling",
+    "Checked",
+    "Collected",
+    "Declared",
+    "Derived",
+    "Doing",
+    "Done",
+    "Executed",
+    "Expected",
+    "Found",
+    "Given",
+    "Judged",
+    "Kept",
+    "Known",
+    "Listed",
+    "Loaded",
+    "Made",
+    "Making",
+    "Opened",
+    "Packed",
+    "Prepared",
+    "Reached",
+    "Said",
+    "Seen",
+    "Sent",
+    "Taken",
+    "Told",
+    "Tried",
+];
+
 /// Ends of a constant's name that make it a limit.
 const LIMIT_ENDS: &[&str] = &["_MAX", "_MIN", "_DEFAULT", "_PERCENT", "_MS"];
 
@@ -148,6 +184,21 @@ pub(super) fn metaphors(project: &Project) -> Vec<Finding> {
     findings
 }
 
+/// No type is called by a participle alone. What only tests see may be.
+pub(super) fn participles(project: &Project) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for source in &project.sources.files {
+        for (_, ident) in source.ast.items.iter().filter_map(declared) {
+            let line = ident.span().start().line;
+            if PARTICIPLES.iter().any(|word| ident == word) && !source.is_test_line(line) {
+                let message = format!("`{ident}` is a bare participle: a type is a noun");
+                findings.push(Finding::error(&source.path, line, "participle", message));
+            }
+        }
+    }
+    findings
+}
+
 /// Names that say enough in any crate, together with the crate's.
 const SHARED: &[&str] = &["Error", "Kind", "Config", "Settings"];
 
@@ -228,6 +279,25 @@ mod tests {
                 crates/core/Cargo.toml:1: banned-name: `core` says nothing: name it after what it holds
                 crates/core/src/lib.rs:1: banned-name: `misc` says nothing: name it after what it holds
                 crates/store/src/lib.rs:2: banned-name: `utils` says nothing: name it after what it holds
+            "]],
+        );
+    }
+
+    #[test]
+    fn a_type_is_a_noun() {
+        check(
+            participles,
+            [
+                (
+                    "crates/store/src/lib.rs",
+                    "pub struct Found;\nenum Kept { Seen }\nstruct FoundRows;\ntype Sent = u8;\nstruct Granted;\n#[cfg(test)]\nstruct Made;\n#[cfg(test)]\nmod tests {\n    struct Asked;\n}\n",
+                ),
+                ("crates/store/tests/it/main.rs", "struct Seen;\n"),
+            ],
+            &expect![[r"
+                crates/store/src/lib.rs:1: participle: `Found` is a bare participle: a type is a noun
+                crates/store/src/lib.rs:2: participle: `Kept` is a bare participle: a type is a noun
+                crates/store/src/lib.rs:4: participle: `Sent` is a bare participle: a type is a noun
             "]],
         );
     }
