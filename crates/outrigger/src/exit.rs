@@ -209,6 +209,9 @@ impl From<&outrigger_store::Error> for Failure {
             Error::Newer { .. } => {
                 failure.hint("Use the newer outrigger that wrote it. Nothing was changed.")
             }
+            Error::Older { .. } => failure.hint(
+                "Nothing was changed. Use the outrigger that wrote it, or move the data directory away to start with an empty one.",
+            ),
             Error::Damaged { .. } => failure.hint(
                 "Nothing was changed. Restore the data directory from a backup, or move it away to start with an empty one.",
             ),

@@ -86,6 +86,16 @@ pub enum Error {
         /// The newest format that this program knows.
         known: u64,
     },
+    /// It was written by a program from before there were releases.
+    #[error("{place} has format {found}, and this program knows format {known} alone")]
+    Older {
+        /// Which file.
+        place: String,
+        /// Its format.
+        found: u64,
+        /// The format that this program knows.
+        known: u64,
+    },
     /// The commit failed at its last moment: the events may be stored or not.
     /// The next load says which.
     #[error("it is not known whether the events were stored")]
@@ -135,6 +145,7 @@ impl Error {
             | Self::Busy { .. }
             | Self::Io { .. }
             | Self::Newer { .. }
+            | Self::Older { .. }
             | Self::Uncertain { .. }
             | Self::Closed => Responsibility::Operator,
         }
@@ -151,6 +162,7 @@ impl Error {
             | Self::TooLarge { .. }
             | Self::Damaged { .. }
             | Self::Newer { .. }
+            | Self::Older { .. }
             | Self::Closed => Retry::Never,
         }
     }

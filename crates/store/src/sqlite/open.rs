@@ -79,11 +79,7 @@ fn known_format(place: &str, found: u64) -> Result<(), Error> {
     }
     match found {
         0 => Err(Error::damaged(place, "its format is not written in it")),
-        found if found < known => {
-            let what =
-                format!("its format is {found}, which no release wrote; use a new data directory");
-            Err(Error::damaged(place, what))
-        }
+        found if found < known => Err(Error::Older { place: place.to_owned(), found, known }),
         _ => Ok(()),
     }
 }
