@@ -177,6 +177,9 @@ async fn a_start_that_fails_takes_no_disk_that_was_there_before() {
     assert_eq!(says(&*one, "echo kept > file").await, "");
     take(&world, "one", "s").await;
     world.native.snapshots().unwrap().remove(&snapshot_id("s")).await.unwrap();
+    // It runs again: of one that still rests, a disk that is gone would have been altered.
+    let one = world.sandbox("one").await;
+    assert_eq!(says(&*one, "cat file").await, "kept\n");
     kill_spawner(&world);
     // As after a crash in the middle of a making, though it stands on what it wrote.
     let state = world.state.path().join("state");
