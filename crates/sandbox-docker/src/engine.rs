@@ -142,14 +142,18 @@ impl Engine {
         loop {
             let done = self.client.pause_container(container).await;
             match done.as_ref().err().and_then(explain::status) {
-                // It is paused already, or it is not running, which the next look shows.
-                Some(CONFLICT) => return Ok(true),
-                // With control groups of version 1 it succeeds by chance, and whoever asks
-                // is to try again (opencontainers/runc#2791, #4388).
-                Some(FAILED) if attempts < limits::PAUSE_ATTEMPTS_MAX => {
+                // With control groups of version 1 it succeeds by chance, and whoever asks is to
+                // try again (opencontainers/runc#2791, #4388). And the daemon notes a pause once
+                // more when it hears of it: until it has heard of the end too, it may have a
+                // container for paused that runs.
+                Some(FAILED | CONFLICT)
+                    if attempts < limits::PAUSE_ATTEMPTS_MAX && !says(&done, "not running") =>
+                {
                     tokio::time::sleep(Duration::from_millis(limits::PAUSE_PAUSE_MS)).await;
                     attempts += 1;
                 }
+                // It is paused already, or it is not running, which the next look shows.
+                Some(CONFLICT) => return Ok(true),
                 Some(_) | None => return self.there(done, "pausing a container"),
             }
         }
@@ -157,14 +161,15 @@ impl Engine {
 
     /// Lets them go on. Whether it is there.
     pub(crate) async fn unpause(&self, container: &str) -> Result<bool, Error> {
-        match self.client.unpause_container(container).await {
-            Ok(()) => Ok(true),
-            Err(failure) => match explain::status(&failure) {
-                Some(NOT_FOUND) => Ok(false),
-                // Not paused; older daemons say so with another status.
-                Some(CONFLICT | FAILED) if format!("{failure}").contains("not paused") => Ok(true),
-                Some(_) | None => Err(self.failed("unpausing a container", &failure)),
-            },
+        let done = self.client.unpause_container(container).await;
+        match done.as_ref().err().and_then(explain::status) {
+            // It runs: the daemon knows, or its runtime does.
+            Some(CONFLICT | FAILED)
+                if says(&done, "not paused") || says(&done, "cannot resume a running process") =>
+            {
+                Ok(true)
+            }
+            Some(_) | None => self.there(done, "unpausing a container"),
         }
     }
 
@@ -282,4 +287,9 @@ impl Engine {
         let put = self.client.upload_to_container(container, Some(options), body).await;
         put.map_err(|failure| self.failed("filling a volume", &failure))
     }
+}
+
+/// Whether a failure has these words of the daemon's.
+fn says(done: &Result<(), Failure>, words: &str) -> bool {
+    done.as_ref().is_err_and(|failure| failure.to_string().contains(words))
 }

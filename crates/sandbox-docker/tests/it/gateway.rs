@@ -6,8 +6,8 @@
 #![expect(clippy::disallowed_methods, reason = "what carries bytes ends with its test")]
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream, unix};
@@ -36,12 +36,9 @@ struct HeldRequest {
     happened: AtomicBool,
     reached: Semaphore,
     go: Semaphore,
-    refused: AtomicBool,
+    /// What whoever asked gets instead of the daemon's answer.
+    refusal: OnceLock<String>,
 }
-
-/// What whoever asked gets instead of the daemon's answer.
-const REFUSAL: &[u8] = b"HTTP/1.1 500 Internal Server Error\r\n\
-    Content-Type: application/json\r\nContent-Length: 21\r\n\r\n{\"message\":\"refused\"}";
 
 impl Gateway {
     /// One that holds up the first request that is meant, by its first lines.
@@ -55,7 +52,7 @@ impl Gateway {
             happened: AtomicBool::new(false),
             reached: Semaphore::new(0),
             go: Semaphore::new(0),
-            refused: AtomicBool::new(false),
+            refusal: OnceLock::new(),
         });
         let (shared, daemon) = (Arc::clone(&held), daemon.to_owned());
         tokio::spawn(async move {
@@ -88,20 +85,23 @@ impl Gateway {
         self.held.go.add_permits(1);
     }
 
-    /// Lets it go on, and says on the way back that it failed.
-    pub(crate) fn refuse(&self) {
+    /// Lets it go on, and says on the way back that it failed, and why.
+    pub(crate) fn refuse(&self, status: &str, why: &str) {
         assert_eq!(self.held.on, On::TheWayBack);
-        self.held.refused.store(true, Ordering::SeqCst);
+        let body = format!("{{\"message\":\"{why}\"}}");
+        let head = "Content-Type: application/json\r\nContent-Length:";
+        let refusal = format!("HTTP/1.1 {status}\r\n{head} {}\r\n\r\n{body}", body.len());
+        self.held.refusal.set(refusal).unwrap();
         self.release();
     }
 }
 
 impl HeldRequest {
-    /// Whether it is refused then.
-    async fn hold(&self) -> bool {
+    /// How it is refused then, if it is.
+    async fn hold(&self) -> Option<&str> {
         self.reached.add_permits(1);
         self.go.acquire().await.unwrap().forget();
-        self.refused.load(Ordering::SeqCst)
+        self.refusal.get().map(String::as_str)
     }
 
     fn is_meant(&self, bytes: &[u8]) -> bool {
@@ -119,9 +119,11 @@ async fn carry(
 ) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut bytes).await {
-        let refused = is_to_be_held(&held, &bytes[..length]) && held.hold().await;
-        let bytes = if refused { REFUSAL } else { &bytes[..length] };
-        if to.write_all(bytes).await.is_err() {
+        let refusal = match is_to_be_held(&held, &bytes[..length]) {
+            true => held.hold().await,
+            false => None,
+        };
+        if to.write_all(refusal.map_or(&bytes[..length], str::as_bytes)).await.is_err() {
             return;
         }
     }

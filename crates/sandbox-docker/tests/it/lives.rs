@@ -111,24 +111,52 @@ async fn one_that_somebody_else_paused_goes_on_when_it_is_needed() {
     assert_eq!(says(&*found, "echo fine").await, "fine\n");
 }
 
+/// Of a pause that failed, and of one that the daemon did not make, because it was late to
+/// hear of an earlier one's end.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pause_that_failed_is_tried_again() {
+async fn a_pause_that_was_none_is_tried_again() {
     let world = world().await;
     let id = sandbox_id("one");
     let sandbox = world.sandbox("one").await;
-    let pausing = Gateway::new(&world.daemon.socket, On::TheWayBack, |request| {
-        request.starts_with("POST /") && request.contains("/pause")
+    let refusals = [
+        ("500 Internal Server Error", "refused"),
+        ("409 Conflict", "Container x is already paused"),
+    ];
+    for (status, why) in refusals {
+        let pausing = Gateway::new(&world.daemon.socket, On::TheWayBack, |request| {
+            request.starts_with("POST /") && request.contains("/pause")
+        });
+        let elsewhere = world.on(&pausing.socket).await;
+        let failing = async {
+            pausing.reached().await;
+            world.daemon.docker(&["unpause", &world.container("one")]);
+            pausing.refuse(status, why);
+        };
+        let (suspended, ()) = tokio::join!(elsewhere.suspend(&id, Suspend::Frozen), failing);
+        suspended.unwrap();
+        assert_eq!(world.docker.list().await.unwrap()[0].state, LifecycleState::Frozen, "{why}");
+        assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
+    }
+}
+
+/// The daemon has it for paused, its runtime knows better.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_t_go_on_because_it_runs_is_awake() {
+    let world = world().await;
+    let id = sandbox_id("one");
+    drop(world.sandbox("one").await);
+    world.docker.suspend(&id, Suspend::Frozen).await.unwrap();
+    let waking = Gateway::new(&world.daemon.socket, On::TheWayBack, |request| {
+        request.starts_with("POST /") && request.contains("/unpause")
     });
-    let elsewhere = world.on(&pausing.socket).await;
+    let elsewhere = world.on(&waking.socket).await;
     let failing = async {
-        pausing.reached().await;
-        world.daemon.docker(&["unpause", &world.container("one")]);
-        pausing.refuse();
+        waking.reached().await;
+        let why = "Cannot unpause container x: cannot resume a running process: unknown";
+        waking.refuse("500 Internal Server Error", why);
     };
-    let (suspended, ()) = tokio::join!(elsewhere.suspend(&id, Suspend::Frozen), failing);
-    suspended.unwrap();
-    assert_eq!(world.docker.list().await.unwrap()[0].state, LifecycleState::Frozen);
-    assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
+    let (found, ()) = tokio::join!(elsewhere.find(&id), failing);
+    assert_eq!(says(&*found.unwrap().unwrap(), "echo alive").await, "alive\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
