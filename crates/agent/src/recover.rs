@@ -29,22 +29,20 @@ impl Recover {
         let effect = state.effect(id)?;
         let Phase::Started { attempt, place, .. } = &effect.phase else { return None };
         let lost = effect.spent_at_most(now_ms);
-        if let Work::CallTool(call) = &effect.work {
-            match state.tool(&call.tool).map(|tool| tool.recovery) {
-                Some(Recovery::Reattach) | None => return Some(Self::Reattach),
-                Some(Recovery::Repeat) => {}
-                Some(Recovery::Unknown) => {
-                    let outcome = Outcome::Unknown { evidence: unanswered(attempt) };
-                    let over = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
-                    return Some(Self::Over(over));
-                }
-            }
-        }
         // The lost attempt stays charged as an estimate.
         let over = |outcome: Outcome| {
             let settled = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
             Some(Self::Over(settled))
         };
+        if let Work::CallTool(call) = &effect.work {
+            match state.tool(&call.tool).map(|tool| tool.recovery) {
+                Some(Recovery::Reattach) | None => return Some(Self::Reattach),
+                Some(Recovery::Repeat) => {}
+                Some(Recovery::Unknown) => {
+                    return over(Outcome::Unknown { evidence: unanswered(attempt) });
+                }
+            }
+        }
         if state.is_stopping() {
             return over(Outcome::Cancelled);
         }
