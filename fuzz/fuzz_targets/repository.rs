@@ -12,7 +12,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use outrigger_beneath::{Dir, Draft};
 use outrigger_fuzz::{Records, seeds, stage};
-use outrigger_repository::{Limits, Rules, pack};
+use outrigger_repository::{DependencyPolicy, Limits, Rules, pack};
 
 /// Where a part of the input stands. Settings and attributes are never read, so that what
 /// they say makes no difference.
@@ -60,7 +60,7 @@ fuzz_target!(init: seeds::repositories(), |bytes: &[u8]| {
     }
     let _ = plant(&tree, bytes);
     let limits = Limits { bytes_max: 1 << 20, files_max: 100 };
-    if let Ok(packed) = pack(&tree, &stage.join("scratch"), &Rules::default(), limits) {
+    if let Ok(packed) = pack(&tree, &stage.join("scratch"), &Rules::default(), limits, DependencyPolicy::Apart(&[])) {
         let mut archive = tar::Archive::new(packed.archive);
         for entry in archive.entries().expect("it was just written") {
             let entry = entry.expect("it was just written");

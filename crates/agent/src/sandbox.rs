@@ -16,6 +16,10 @@ pub struct SandboxSpec {
     pub isolation_min: String,
     /// Whether it is filled with the session's workspace.
     pub workspace: bool,
+    /// The template that it begins with, where the session has one of its own; otherwise the
+    /// one that is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
     /// Whose it is.
     #[serde(default, skip_serializing_if = "SandboxScope::is_thread")]
     pub scope: SandboxScope,

@@ -241,6 +241,11 @@ pub struct Workspace {
     pub files: u64,
     /// The directory that it was copied from, for people; the model is not told.
     pub source: String,
+    /// Directories of it that are not in the archive and come with the sandbox's template,
+    /// by their paths in it: what the project depends on. Nothing that changes in them is a
+    /// change of the workspace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<String>,
 }
 
 #[cfg(test)]

@@ -30,6 +30,20 @@ pub struct Stat {
     pub bytes: u64,
     /// Its permission bits.
     pub mode: u32,
+    /// Which file it is, and when it and what is known of it last changed: another value
+    /// says that its content may be another.
+    pub version: FileVersion,
+}
+
+/// What tells a file from another, and from itself before it was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileVersion {
+    /// Its number on its file system.
+    pub inode: u64,
+    /// When its content changed, in seconds since 1970 and nanoseconds.
+    pub modified: (i64, i64),
+    /// When anything of it changed, in seconds since 1970 and nanoseconds.
+    pub changed: (i64, i64),
 }
 
 impl Stat {
@@ -56,6 +70,11 @@ impl Stat {
             kind: FileType::from_raw_mode(stat.st_mode as RawMode),
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
             mode: stat.st_mode & 0o7777,
+            version: FileVersion {
+                inode: stat.st_ino,
+                modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
+                changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
+            },
         }
     }
 }

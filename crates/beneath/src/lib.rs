@@ -16,7 +16,7 @@ mod file_type;
 pub mod limits;
 mod temporary;
 
-pub use dir::{Dir, Stat};
+pub use dir::{Dir, FileVersion, Stat};
 pub use draft::Draft;
 pub use error::Error;
 pub use file_type::words;

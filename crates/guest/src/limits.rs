@@ -89,7 +89,7 @@ pub(crate) const CHILD_STACK_BYTES: usize = 64 << 10;
 pub(crate) const STOCK_MAX: usize = 4;
 
 /// The rest of a command line that comes over the spawner's socket.
-pub(crate) const REST_BYTES_MAX: usize = 4 << 10;
+pub(crate) const REST_BYTES_MAX: usize = 32 << 10;
 /// Descriptors that come with it: of outputs, of what is kept, and of each served tree. Those
 /// that a clone begins with are fewer.
 pub(crate) const REST_FDS_MAX: usize = 2 + outrigger_sandbox::limits::SERVED_MAX;

@@ -183,6 +183,7 @@ fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
         stack: Stack::new(),
         // What the new process enters and executes may have to be answered for by this one.
         lends: fuse.is_empty(),
+        env: options.env,
     };
     let hierarchy = match (options.cgroup2, options.freezer) {
         (Some(dir), _) => CgroupHierarchy::Unified(dir),

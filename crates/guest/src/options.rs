@@ -47,6 +47,8 @@ pub(crate) struct Options {
     pub(crate) kept: Option<OwnedFd>,
     /// Who to become first, in its own user namespace.
     pub(crate) user: Option<u32>,
+    /// Variables that commands have beside the constructed few, and in their place.
+    pub(crate) env: Vec<(String, String)>,
     /// Devices of trees that are served, each with the path where it is mounted.
     pub(crate) served: Vec<(OwnedFd, String)>,
     /// Whose their files are, as whoever mounted them counts ids.
@@ -67,6 +69,7 @@ impl Default for Options {
             file_bytes_max: limits::FILE_BYTES_MAX,
             kept: None,
             user: None,
+            env: Vec::new(),
             served: Vec::new(),
             served_owner: 0,
         }
@@ -86,6 +89,10 @@ impl Options {
             "--pids" => self.pids_max = Some(value.parse().ok()?),
             "--file-bytes" => self.file_bytes_max = value.parse().ok()?,
             "--user" => self.user = Some(value.parse().ok()?),
+            "--env" => {
+                let (name, value) = value.split_once('=')?;
+                self.env.push((name.to_owned(), value.to_owned()));
+            }
             "--listen" => self.transport = Transport::Listen(value.into()),
             "--control" => self.transport = Transport::Control(descriptor(&value)?),
             "--output" => self.output = Some(descriptor(&value)?),
@@ -159,9 +166,10 @@ mod tests {
         }
         let mut options = waiting();
         assert!(options.awaits_the_rest().is_some());
-        let rest = pieces("--generation g --pids 5 --user 0 --output 0 --kept 1");
+        let rest = pieces("--generation g --pids 5 --user 0 --env A=b=c --output 0 --kept 1");
         options.take_the_rest(&rest, vec![control(), control()]).expect("these are whole");
         assert!(options.output.is_some() && options.kept.is_some() && options.user == Some(0));
+        assert_eq!(options.env, [("A".to_owned(), "b=c".to_owned())]);
         assert!(options.awaits_the_rest().is_none());
     }
 }

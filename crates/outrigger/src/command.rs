@@ -34,7 +34,7 @@ pub(crate) use budget::Budget;
 pub(crate) use completions::Completions;
 pub(crate) use demo::Demo;
 pub(crate) use doctor::Doctor;
-pub(crate) use gc::Gc;
+pub(crate) use gc::{Gc, size};
 pub(crate) use man_pages::ManPages;
 pub(crate) use memory::Memory;
 pub(crate) use policy::Policy;

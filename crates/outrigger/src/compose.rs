@@ -28,7 +28,7 @@ use crate::{models, rules, session};
 pub(crate) const SPAWNER_MODE: &str = "native-spawner";
 
 /// The template that a sandbox has where none is named.
-const HOST_TOOLS: &str = "host-tools";
+pub(crate) const HOST_TOOLS: &str = "host-tools";
 
 /// The store of an installation.
 #[derive(Debug, Clone)]
@@ -83,7 +83,26 @@ pub(crate) fn scope(config: &Config) -> Outcome<Option<Scope>> {
 pub(crate) type Servers = BTreeMap<String, OutsideServer>;
 
 /// The backends that a configuration names.
-pub(crate) type Backends = BTreeMap<BackendName, Arc<dyn Backend>>;
+#[derive(Debug, Default)]
+pub(crate) struct Backends {
+    by_name: BTreeMap<BackendName, Arc<dyn Backend>>,
+    /// The native one as what it is, for its templates.
+    pub(crate) native: Option<Arc<Native>>,
+}
+
+impl Backends {
+    pub(crate) fn get(&self, name: BackendName) -> Option<&Arc<dyn Backend>> {
+        self.by_name.get(&name)
+    }
+
+    pub(crate) fn take(mut self, name: BackendName) -> Option<Arc<dyn Backend>> {
+        self.by_name.remove(&name)
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Arc<dyn Backend>> {
+        self.by_name.values()
+    }
+}
 
 /// Opens the backends in which sandboxes are made. `served`: what the sandboxes are served
 /// of the store, where sessions are driven.
@@ -92,11 +111,15 @@ pub(crate) async fn backends(
     config: &Config,
     served: Option<&ServedTrees>,
 ) -> Outcome<Backends> {
-    let mut backends = Backends::new();
+    let mut backends = Backends::default();
     for sandbox in &config.sandboxes {
-        if let Entry::Vacant(vacant) = backends.entry(sandbox.backend) {
+        if let Entry::Vacant(vacant) = backends.by_name.entry(sandbox.backend) {
             let opened: Arc<dyn Backend> = match sandbox.backend {
-                BackendName::Native => native(paths, config, served).await?,
+                BackendName::Native => {
+                    let opened = native(paths, config, served).await?;
+                    backends.native = Some(Arc::clone(&opened));
+                    opened
+                }
                 BackendName::Docker => Arc::new(docker(paths, config).await?),
             };
             vacant.insert(opened);
@@ -187,7 +210,7 @@ pub(crate) fn engine(
     servers: Servers,
 ) -> Outcome<Engine> {
     let site = |sandbox: &Sandbox| {
-        let backend = Arc::clone(backends.get(&sandbox.backend)?);
+        let backend = Arc::clone(backends.get(sandbox.backend)?);
         let served = MOUNTS.map(str::to_owned).to_vec();
         let spec = CreateSpec { served, ..sandbox.spec.clone() };
         let site = SandboxConfig { backend, spec, retention: sandbox.retention() };
@@ -221,5 +244,5 @@ pub(crate) async fn caretaker(paths: &Paths, config: &Config, store: &Store) -> 
 
 /// An engine that only reads and writes journals: no model, no sandbox, no server.
 pub(crate) fn clerk(paths: &Paths, config: &Config, store: &Store) -> Outcome<Engine> {
-    engine(paths, config, store, &models::unasked()?, &Backends::new(), Servers::new())
+    engine(paths, config, store, &models::unasked()?, &Backends::default(), Servers::new())
 }

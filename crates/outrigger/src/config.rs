@@ -135,7 +135,7 @@ pub(crate) struct Notify {
     pub(crate) keys: BTreeSet<String>,
 }
 
-/// How much of a directory is copied into a sandbox.
+/// What of a directory comes into a sandbox.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -146,6 +146,18 @@ pub(crate) struct WorkspaceFile {
     /// How many files the directory may have.
     #[cfg_attr(test, schemars(extend("default" = limits::WORKSPACE_FILES_DEFAULT)))]
     pub(crate) files_max: Option<Whole<1, 100_000_000>>,
+    /// Whether folders of what a project depends on (`node_modules`, `.venv`, `target` and their
+    /// like, beside the file that says so) come along by themselves. They are not copied each
+    /// time, and what changes in them is not written back. With the native backend.
+    #[cfg_attr(test, schemars(extend("default" = true)))]
+    pub(crate) dependencies: Option<bool>,
+    /// Further folders that come along so, by their paths in the directory; one that is not
+    /// there is passed over. Instead: `--include`.
+    #[cfg_attr(test, schemars(example = ["testdata"], extend("default" = [])))]
+    pub(crate) include: Option<Vec<PathBuf>>,
+    /// MiB of one such folder; a larger one is left out, and that is said.
+    #[cfg_attr(test, schemars(extend("default" = limits::DEPENDENCY_BYTES_DEFAULT >> 20)))]
+    pub(crate) dependency_mib_max: Option<Whole<1, 16_777_216>>,
 }
 
 /// The configuration in force.
@@ -165,6 +177,9 @@ pub(crate) struct Config {
     pub(crate) notify: Notify,
     pub(crate) workspace_bytes_max: u64,
     pub(crate) workspace_files_max: u64,
+    pub(crate) dependencies: bool,
+    pub(crate) include: Vec<PathBuf>,
+    pub(crate) dependency_bytes_max: u64,
     pub(crate) policy: Policy,
     pub(crate) budget: Budget,
     /// How much memory and skills may take.
@@ -268,6 +283,9 @@ impl Config {
         asking.escalate_ms = ms(limits.approval_escalate_hours).or(asking.escalate_ms);
         set(&mut self.workspace_bytes_max, workspace.mib_max.map(Whole::get), 1 << 20);
         set(&mut self.workspace_files_max, workspace.files_max.map(Whole::get), 1);
+        set(&mut self.dependency_bytes_max, workspace.dependency_mib_max.map(Whole::get), 1 << 20);
+        self.dependencies = workspace.dependencies.unwrap_or(self.dependencies);
+        self.include = workspace.include.unwrap_or_else(|| std::mem::take(&mut self.include));
         if !notify.command.is_empty() {
             self.notify.command = notify.command;
         }
@@ -336,6 +354,9 @@ impl Default for Config {
             notify: Notify::default(),
             workspace_bytes_max: limits::WORKSPACE_BYTES_DEFAULT,
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
+            dependencies: true,
+            include: Vec::new(),
+            dependency_bytes_max: limits::DEPENDENCY_BYTES_DEFAULT,
             policy: Policy::default(),
             budget: Budget::default(),
             quotas: self::memory::DEFAULT,

@@ -19,6 +19,10 @@ pub(crate) const TURN_MS_DEFAULT: u64 = 4 * 3_600_000;
 pub(crate) const WORKSPACE_BYTES_DEFAULT: u64 = 512 << 20;
 /// Files of a directory that is copied into a sandbox.
 pub(crate) const WORKSPACE_FILES_DEFAULT: u64 = 50_000;
+/// Bytes of one folder of what a directory depends on.
+pub(crate) const DEPENDENCY_BYTES_DEFAULT: u64 = 4 << 30;
+/// Bytes of all variables that a template says.
+pub(crate) const TEMPLATE_ENV_BYTES_MAX: usize = 24 << 10;
 /// What an error shows of a line of a configuration.
 pub(crate) const CONFIG_LINE_CHARS_MAX: usize = 100;
 /// AGENTS.md and its like.

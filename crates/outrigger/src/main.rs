@@ -18,6 +18,7 @@ mod models;
 mod notify;
 mod outside;
 mod paths;
+mod project;
 #[cfg(test)]
 mod reference;
 mod repository;

@@ -152,7 +152,7 @@ async fn listed(
     let Some(name) = server.sandbox() else { return port.list(None).await };
     let detail = |detail: String| Fault::NotAsked { detail };
     let sandbox = config.sandboxes.iter().find(|sandbox| sandbox.name == name);
-    let found = sandbox.and_then(|it| Some((it, backends.get(&it.backend)?)));
+    let found = sandbox.and_then(|it| Some((it, backends.get(it.backend)?)));
     let (sandbox, backend) = found.ok_or_else(|| detail(format!("no sandbox is `{name}`")))?;
     // A name that was never used: what another program said must not be heard again.
     let id = SandboxId::new(format!("tools-{}-{}", server.name, Uuid::new_v4().simple()));

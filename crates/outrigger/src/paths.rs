@@ -80,6 +80,16 @@ impl Paths {
         &self.data
     }
 
+    /// Where archives are built, in files without a name.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.data.join("scratch")
+    }
+
+    /// Which layer was made of which folder that a directory depends on.
+    pub(crate) fn dependencies(&self) -> PathBuf {
+        self.data.join("dependencies")
+    }
+
     pub(crate) fn sandboxes(&self) -> PathBuf {
         self.data.join("native")
     }

@@ -6,6 +6,7 @@
 //! the directory itself go into a workspace. Must never run a program.
 
 pub(crate) mod index;
+pub(crate) mod inside;
 
 use std::fs::File;
 use std::io::Read;
@@ -27,8 +28,10 @@ pub(crate) struct Git {
     own: Dir,
     /// What it keeps for all of them.
     common: Dir,
-    /// Where that is, for a person.
+    /// Where its own is, for a person.
     place: PathBuf,
+    /// Where the other is.
+    common_place: PathBuf,
 }
 
 impl Git {
@@ -51,8 +54,8 @@ impl Git {
             if own.stat(head).map_err(Error::unreadable(&place, head))?.is_none() {
                 continue;
             }
-            let common = common(&own, &place)?;
-            return Ok(Some(Self { top: top.to_owned(), own, common, place }));
+            let (common, common_place) = common(&own, &place)?;
+            return Ok(Some(Self { top: top.to_owned(), own, common, place, common_place }));
         }
         Ok(None)
     }
@@ -90,14 +93,18 @@ fn named(here: &Dir, top: &Path) -> Result<PathBuf, Error> {
     Ok(top.join(path(text.strip_prefix(b"gitdir: ").ok_or_else(nothing)?)))
 }
 
-fn common(own: &Dir, place: &Path) -> Result<Dir, Error> {
+fn common(own: &Dir, place: &Path) -> Result<(Dir, PathBuf), Error> {
     let name = Path::new("commondir");
     let found = own.stat(name).map_err(Error::unreadable(place, name))?;
     if found.is_none() {
-        return Dir::open(place).map_err(Error::unreadable(place, Path::new("")));
+        let opened = Dir::open(place).map_err(Error::unreadable(place, Path::new("")))?;
+        return Ok((opened, place.to_owned()));
     }
     let named = place.join(path(&line(own, name, place)?));
-    Dir::open(&named).map_err(|_| Error::GitDir { path: place.join(name), named })
+    match Dir::open(&named) {
+        Ok(opened) => Ok((opened, named)),
+        Err(_) => Err(Error::GitDir { path: place.join(name), named }),
+    }
 }
 
 /// A file of one line.

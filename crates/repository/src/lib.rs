@@ -8,6 +8,7 @@
 
 mod apply;
 mod change;
+mod dependencies;
 mod error;
 mod git;
 mod hazard;
@@ -17,13 +18,18 @@ mod names;
 mod pack;
 mod patch;
 mod rules;
+mod scratch;
+pub mod toolchain;
 
 pub use apply::{Accept, apply};
 pub use change::{Change, File};
+pub use dependencies::{DependencyFolder, DependencyPolicy};
 pub use error::{Error, TooLarge};
 pub use git::IndexProblem;
+pub use git::inside::{OBJECTS, SandboxRepository};
 pub use hazard::{Grade, Hazard, hazards, leads_out};
 pub use names::is_git;
 pub use pack::{DirectoryArchive, Limits, pack};
 pub use patch::{one_file, patch};
 pub use rules::Rules;
+pub use scratch::nameless;

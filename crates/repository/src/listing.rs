@@ -2,6 +2,7 @@
 //! or untracked and not ignored; elsewhere everything that is not ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use outrigger_beneath::{self as beneath, Dir, words};
@@ -11,7 +12,7 @@ use crate::error::reason;
 use crate::git::index::{self, IndexEntryKind};
 use crate::git::{Git, bounded};
 use crate::rules::{self, Rules};
-use crate::{Error, TooLarge, limits, names};
+use crate::{DependencyPolicy, Error, TooLarge, dependencies, limits, names};
 
 /// What is said of another repository in it.
 const NESTED: &str = "a submodule or nested repository is not copied";
@@ -20,9 +21,12 @@ const NESTED: &str = "a submodule or nested repository is not copied";
 #[derive(Debug)]
 pub(crate) struct Listing<'a> {
     dir: &'a Path,
+    policy: DependencyPolicy<'a>,
     pub(crate) paths: BTreeSet<PathBuf>,
     /// What is not of it, and why, where a person would not expect that.
     pub(crate) left_out: BTreeMap<PathBuf, String>,
+    /// Folders of what it depends on, of which nothing is taken.
+    pub(crate) dependencies: BTreeSet<PathBuf>,
     /// Other repositories in it, of which nothing is looked at.
     submodules: BTreeSet<PathBuf>,
     files_max: u64,
@@ -36,11 +40,14 @@ pub(crate) fn list<'a>(
     opened: &Dir,
     user: &Rules,
     files_max: u64,
+    policy: DependencyPolicy<'a>,
 ) -> Result<Listing<'a>, Error> {
     let mut listing = Listing {
         dir,
+        policy,
         paths: BTreeSet::new(),
         left_out: BTreeMap::new(),
+        dependencies: BTreeSet::new(),
         submodules: BTreeSet::new(),
         files_max,
     };
@@ -147,17 +154,22 @@ impl Listing<'_> {
                 continue;
             }
             self.take_rules(&opened, &folder, below, &mut rules)?;
-            for name in entries {
-                let name = name.map_err(Error::unreadable(self.dir, &folder))?;
+            let names = entries.collect::<Result<BTreeSet<_>, _>>();
+            let names = names.map_err(Error::unreadable(self.dir, &folder))?;
+            for name in &names {
                 if name.to_str().is_some_and(names::is_git) {
                     continue;
                 }
-                let path = folder.join(&name);
-                let stat = match opened.stat(Path::new(&name)) {
+                let path = folder.join(name);
+                let stat = match opened.stat(Path::new(name)) {
                     Ok(Some(stat)) => stat,
                     Ok(None) => continue,
                     Err(error) => return Err(Error::unreadable(self.dir, &path)(error)),
                 };
+                if stat.is_dir() && self.is_dependency(&path, &opened, &names) {
+                    self.dependencies.insert(path);
+                    continue;
+                }
                 if rules.leaves_out(&below.join(&path), stat.is_dir()) {
                     continue;
                 }
@@ -169,6 +181,19 @@ impl Listing<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a folder holds what those beside it depend on. What is tracked in one is of
+    /// the content.
+    fn is_dependency(&self, path: &Path, opened: &Dir, beside: &BTreeSet<OsString>) -> bool {
+        let DependencyPolicy::Apart(include) = self.policy else { return false };
+        let name = path.file_name().and_then(|name| name.to_str());
+        let is_one = include.iter().any(|included| included == path)
+            || name.is_some_and(|name| dependencies::is_one(name, opened, beside));
+        let tracked = || {
+            self.paths.range(path.to_owned()..).next().is_some_and(|next| next.starts_with(path))
+        };
+        is_one && !tracked()
     }
 
     /// The rules of one folder. Like git, it takes none through a link.

@@ -5,11 +5,13 @@ use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
 use outrigger_beneath::{self as beneath, Dir, words};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::FileType;
 
+use crate::dependencies::DependencyPolicy;
 use crate::error::{Error, TooLarge};
 use crate::listing::{self, Listing};
 use crate::rules::Rules;
+use crate::scratch::nameless;
 
 /// How much of a directory may be copied.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +33,9 @@ pub struct DirectoryArchive {
     pub bytes: u64,
     /// What was left out, and why.
     pub left_out: Vec<String>,
+    /// Folders of what the directory depends on, by their paths in it; none of them is in
+    /// the archive.
+    pub dependencies: Vec<PathBuf>,
 }
 
 /// Packs the content of a directory: in a git repository what is tracked, changed, or
@@ -38,7 +43,7 @@ pub struct DirectoryArchive {
 /// is run, and nothing is read through a link.
 ///
 /// `dir` is absolute and without links. `scratch` is where the archive is built. `user` are
-/// the rules of whoever asks.
+/// the rules of whoever asks, `policy` says what becomes of what the directory depends on.
 ///
 /// # Errors
 /// If the directory can't be read, is too large, or its repository is damaged.
@@ -47,10 +52,12 @@ pub fn pack(
     scratch: &Path,
     user: &Rules,
     limits: Limits,
+    policy: DependencyPolicy<'_>,
 ) -> Result<DirectoryArchive, Error> {
     let opened = Dir::open(dir).map_err(Error::directory(dir))?;
     drop(opened.names().map_err(Error::directory(dir))?);
-    let Listing { paths, left_out, .. } = listing::list(dir, &opened, user, limits.files_max)?;
+    let Listing { paths, left_out, dependencies, .. } =
+        listing::list(dir, &opened, user, limits.files_max, policy)?;
     measure(&opened, &paths, limits)?;
     let left_out = left_out.iter().map(|(path, why)| format!("{}: {why}", path.display()));
     let mut packing = ArchiveBuilder {
@@ -60,6 +67,7 @@ pub fn pack(
         size: Size { limits, files: 0, bytes: 0 },
         left_out: left_out.collect(),
     };
+    let dependencies = dependencies.into_iter().collect();
     for path in &paths {
         packing.add(path)?;
     }
@@ -68,14 +76,8 @@ pub fn pack(
         archive.rewind()?;
         Ok(archive)
     });
-    Ok(DirectoryArchive { archive: finished.map_err(Error::Archive)?, files, bytes, left_out })
-}
-
-/// A file that is gone with its last handle, also when we are killed.
-fn nameless(scratch: &Path) -> std::io::Result<File> {
-    std::fs::create_dir_all(scratch)?;
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::open(scratch, flags, Mode::RUSR | Mode::WUSR)?))
+    let archive = finished.map_err(Error::Archive)?;
+    Ok(DirectoryArchive { archive, files, bytes, left_out, dependencies })
 }
 
 /// Checks the limits before anything is copied, which takes its time.

@@ -35,5 +35,8 @@ pub mod fuzz {
 }
 
 pub use backend::{Config, Launch, Native};
-pub use image::{Archive, ImageDigest, Progress, Registry, Template, Transport};
+pub use image::{
+    Archive, HostPaths, ImageDigest, Progress, ProjectTemplate, Registry, Template, Transport,
+    is_over_host_tools,
+};
 pub use probe::probe;

@@ -21,7 +21,7 @@ use crate::{limits, passing};
 
 /// Version of the messages. A spawner outlives the engine that started it, and may
 /// so be older than one that finds it.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Bytes of version and length.
 const HEADER_BYTES: usize = 8;
 

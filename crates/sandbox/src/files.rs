@@ -141,6 +141,9 @@ pub enum FileOp {
         root: String,
         /// The last path of the page before.
         after: Option<String>,
+        /// Directories beneath it that are passed over with all that is in them, by their
+        /// paths from there.
+        skip: Vec<String>,
         /// At most [`crate::limits::ENTRIES_MAX`].
         entries_max: u32,
     },

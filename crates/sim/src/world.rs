@@ -130,7 +130,13 @@ impl World {
         let archive = world.journal.put(archive()).await;
         let archive =
             archive.map_err(|source| Error::Journal { session: world.session.clone(), source })?;
-        let workspace = Workspace { archive, bytes: 0, files: 1, source: "simulated".to_owned() };
+        let workspace = Workspace {
+            archive,
+            bytes: 0,
+            files: 1,
+            source: "simulated".to_owned(),
+            dependencies: Vec::new(),
+        };
         let engine = world.harness(world.kind, Death::Never, None).engine;
         let task =
             Message { author: Author::Person("person:sim".to_owned()), text: "go".to_owned() };

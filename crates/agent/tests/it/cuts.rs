@@ -185,6 +185,7 @@ fn what_is_shared_is_not_the_sessions_to_cut() {
         backend: "fake".to_owned(),
         isolation_min: "none".to_owned(),
         workspace: false,
+        template: None,
         scope: outrigger_agent::SandboxScope::Assistant("ann".to_owned()),
     }];
     let mut bench = Bench::with_task(spec);

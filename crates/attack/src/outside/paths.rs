@@ -260,7 +260,8 @@ pub(crate) async fn strange(stage: OnStage) -> ProbeResult {
             format!("{} names", names.len()),
         ));
     }
-    let manifest = FileOp::Manifest { root: root(), after: None, entries_max: 100 };
+    let manifest =
+        FileOp::Manifest { root: root(), after: None, skip: Vec::new(), entries_max: 100 };
     let (word, reply) = room.files(manifest).await;
     // A name that is no text makes the whole list refuse, because what is missing in
     // it is taken for deleted.
@@ -292,8 +293,12 @@ pub(crate) async fn later(stage: OnStage) -> ProbeResult {
             return Ok(vec![seen(path, word)]);
         }
     }
-    let manifest =
-        FileOp::Manifest { root: "/workspace".to_owned(), after: None, entries_max: 100 };
+    let manifest = FileOp::Manifest {
+        root: "/workspace".to_owned(),
+        after: None,
+        skip: Vec::new(),
+        entries_max: 100,
+    };
     let (word, reply) = room.files(manifest).await;
     room.end().await?;
     let Some(FileReply::Manifest { entries, .. }) = reply else { return Err(word) };

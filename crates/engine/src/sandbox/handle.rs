@@ -75,7 +75,10 @@ impl SandboxHandle {
 
     /// Where it begins if nothing was kept of it.
     pub(crate) fn template(&self) -> DiskOrigin {
-        self.spec.origin.clone()
+        match self.asked.as_ref().and_then(|asked| asked.template.clone()) {
+            Some(template) => DiskOrigin::Template(template),
+            None => self.spec.origin.clone(),
+        }
     }
 
     /// The stronger of what the session was opened with and what is configured now. A

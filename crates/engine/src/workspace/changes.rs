@@ -87,9 +87,9 @@ fn each(
     Ok(())
 }
 
-/// Compares a workspace with what it was filled with.
+/// Compares a workspace with what it was filled with, but for the directories in `skip`.
 ///
-/// `archive` is opened twice: once for the digests, once for the contents of what
+/// What is new in a folder that calls itself a cache is none of it. `archive` is opened twice: once for the digests, once for the contents of what
 /// changed, so that only changes are held in memory. `keep` is asked about new paths:
 /// what a build leaves behind is not what was changed.
 ///
@@ -98,10 +98,11 @@ fn each(
 pub async fn changes(
     sandbox: &dyn Sandbox,
     archive: impl AsyncFn() -> Result<Box<dyn Read + Send>, Error>,
+    skip: &[String],
     keep: impl Fn(&str) -> bool,
 ) -> Result<Changes, Error> {
     let base = blocking(archive().await?, Base::read).await?;
-    let mut now = manifest(sandbox).await?;
+    let mut now = manifest(sandbox, skip).await?;
     let special: Vec<String> = now
         .extract_if(.., |_, entry| entry.kind == EntryKind::Other)
         .map(|(path, _)| path)
@@ -113,8 +114,10 @@ pub async fn changes(
             paths.push(path.clone());
         }
     }
+    let caches = caches(&base, &now);
     let is_new = |path: &&String| !base.0.contains_key(*path) && keep(path);
-    paths.extend(now.keys().filter(is_new).cloned());
+    let in_cache = |path: &&String| caches.iter().any(|cache| path.starts_with(cache));
+    paths.extend(now.keys().filter(is_new).filter(|path| !in_cache(path)).cloned());
     paths.sort();
     let wanted = paths.iter().filter(|path| base.0.contains_key(*path)).cloned().collect();
     let mut before = blocking(archive().await?, |archive| contents(archive, wanted)).await?;
@@ -136,6 +139,17 @@ pub async fn changes(
     let change =
         |path: String| Change { before: before.remove(&path), after: after.remove(&path), path };
     Ok(Changes { changed: paths.into_iter().map(change).collect(), special })
+}
+
+/// Folders that are new and say themselves that they hold what a tool can make again, as
+/// those of pytest, mypy and cargo do (bford.info/cachedir), each with a slash at its end.
+fn caches(base: &Base, now: &BTreeMap<String, ManifestEntry>) -> Vec<String> {
+    let folders = now.keys().filter_map(|path| path.strip_suffix("/CACHEDIR.TAG"));
+    let folders = folders.map(|folder| format!("{folder}/"));
+    let is_new = |folder: &String| {
+        base.0.range(folder.clone()..).next().is_none_or(|(path, _)| !path.starts_with(folder))
+    };
+    folders.filter(is_new).collect()
 }
 
 async fn blocking<T: Send + 'static>(
@@ -171,13 +185,17 @@ fn contents(
     Ok(files)
 }
 
-async fn manifest(sandbox: &dyn Sandbox) -> Result<BTreeMap<String, ManifestEntry>, Error> {
+async fn manifest(
+    sandbox: &dyn Sandbox,
+    skip: &[String],
+) -> Result<BTreeMap<String, ManifestEntry>, Error> {
     let mut found = BTreeMap::new();
     let (mut after, mut last, mut seen) = (None, None, 0);
     loop {
         let op = FileOp::Manifest {
             root: ".".to_owned(),
             after: after.take(),
+            skip: skip.to_vec(),
             entries_max: limits::MANIFEST_PAGE_ENTRIES,
         };
         let reply = sandbox.files(op).await;

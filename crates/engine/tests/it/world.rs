@@ -57,6 +57,7 @@ pub(crate) fn asked(name: &str, scope: SandboxScope) -> SandboxSpec {
         backend: "fake".to_owned(),
         isolation_min: "fake".to_owned(),
         workspace: name == "work",
+        template: None,
         scope,
     }
 }
@@ -72,7 +73,13 @@ impl World {
         let mut builder = workspace::Builder::default();
         builder.file("seed", b"seed\n", false);
         let archive = journal.put(builder.finish()).await.unwrap();
-        let workspace = Workspace { archive, bytes: 0, files: 1, source: "here".to_owned() };
+        let workspace = Workspace {
+            archive,
+            bytes: 0,
+            files: 1,
+            source: "here".to_owned(),
+            dependencies: Vec::new(),
+        };
         let sandboxes = vec![(asked("work", scope), spy.clone())];
         let clock = Arc::new(VirtualClock(Instant::now()));
         let rules = RuleSet::local_default();

@@ -124,6 +124,8 @@ pub(crate) struct Launcher {
     pub(crate) stack: Stack,
     /// Whether a new process may borrow this one's memory, which stands still meanwhile.
     pub(crate) lends: bool,
+    /// Variables of the sandbox, in the place of the constructed few.
+    pub(crate) env: Vec<(String, String)>,
 }
 
 /// The program as the request names it, for messages.
@@ -171,6 +173,7 @@ impl Launcher {
         let (streams, theirs) = streams(request).map_err(failed)?;
 
         let mut variables: BTreeMap<&str, &str> = ENVIRONMENT.into();
+        variables.extend(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         variables.extend(request.terminal.map(|_| TERM));
         variables.extend(request.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let argv: Vec<CString> = match &request.command {

@@ -26,8 +26,8 @@ pub(super) fn perform(op: FileOp) -> Result<FileReply, Error> {
         FileOp::Grep { root, pattern, glob, matches_max } => {
             search::grep(&root, &pattern, glob.as_deref(), matches_max)
         }
-        FileOp::Manifest { root, after, entries_max } => {
-            search::manifest(&root, after.as_deref(), entries_max)
+        FileOp::Manifest { root, after, skip, entries_max } => {
+            search::manifest(&root, after.as_deref(), &skip, entries_max)
         }
     };
     reply.map_err(Error::File)

@@ -10,12 +10,12 @@ use rustix::fs::{OFlags, readlinkat};
 
 use super::read::executable;
 use super::resolve::{ResolvedPath, Symlinks};
-use super::walk::{GitPolicy, SearchDeadline, UnreadablePolicy, WalkEntry, walk};
+use super::walk::{SearchDeadline, SkipPolicy, UnreadablePolicy, WalkEntry, walk};
 use super::write::{SLOW, digest_of};
 use crate::limits;
 
-fn git(skips: bool) -> GitPolicy {
-    if skips { GitPolicy::Skipped } else { GitPolicy::Entered }
+fn git(skips: bool) -> SkipPolicy<'static> {
+    if skips { SkipPolicy::Git } else { SkipPolicy::These(&[]) }
 }
 
 fn absolute(root: &ResolvedPath, relative: &str) -> String {
@@ -122,12 +122,13 @@ pub(super) fn grep(
 pub(super) fn manifest(
     root: &str,
     after: Option<&str>,
+    skip: &[String],
     entries_max: u32,
 ) -> Result<FileReply, FileError> {
     let resolved = ResolvedPath::find_unlocking(root, Symlinks::Followed)?;
     let until = SearchDeadline::started();
     let (found, ended) =
-        walk(&resolved, GitPolicy::Entered, UnreadablePolicy::Refused, until, |found| {
+        walk(&resolved, SkipPolicy::These(skip), UnreadablePolicy::Refused, until, |found| {
             let beyond = after.is_none_or(|after| found.relative.as_str() > after);
             beyond && (found.kind != EntryKind::Directory || found.empty)
         })?;

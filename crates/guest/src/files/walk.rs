@@ -22,9 +22,20 @@ pub(super) struct WalkEntry {
 
 /// Which directories a walk passes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GitPolicy {
-    Skipped,
-    Entered,
+pub(super) enum SkipPolicy<'a> {
+    /// What git keeps for itself, wherever it is.
+    Git,
+    /// Those with these paths from the root of the walk.
+    These(&'a [String]),
+}
+
+impl SkipPolicy<'_> {
+    fn skips(self, name: &str, relative: &str) -> bool {
+        match self {
+            Self::Git => name == ".git",
+            Self::These(paths) => paths.iter().any(|path| path == relative),
+        }
+    }
 }
 
 /// What a walk does with a directory that it can't read.
@@ -61,7 +72,7 @@ impl SearchDeadline {
 /// asked for, but the first is always an error.
 pub(super) fn walk(
     root: &ResolvedPath,
-    git: GitPolicy,
+    skip: SkipPolicy<'_>,
     unreadable: UnreadablePolicy,
     until: SearchDeadline,
     mut keep: impl FnMut(&WalkEntry) -> bool,
@@ -115,8 +126,7 @@ pub(super) fn walk(
                 if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
             if kind == EntryKind::Directory {
                 let child = resolved.child(name);
-                let skipped = git == GitPolicy::Skipped && name == ".git";
-                if !skipped && !NO_FILES.contains(&child.path.as_str()) {
+                if !skip.skips(name, &relative) && !NO_FILES.contains(&child.path.as_str()) {
                     stack.push((child, relative));
                 }
                 continue;

@@ -196,7 +196,8 @@ impl Finish<'_> {
         let archive = open().await.map_err(|error| failed(&error))?;
         let ignored = tokio::task::spawn_blocking(move || Rules::of_archive(archive)).await;
         let ignored = ignored.map_err(|panic| failed(&panic))?.map_err(|error| failed(&error))?;
-        let changes = workspace::changes(&*sandbox, open, |path| !ignored.covers(path)).await;
+        let keep = |path: &str| !ignored.covers(path);
+        let changes = workspace::changes(&*sandbox, open, &content.dependencies, keep).await;
         changes.map(Some).map_err(|error| failed(&error).hint(resume_hint(self.session)))
     }
 

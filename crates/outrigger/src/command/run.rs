@@ -23,6 +23,10 @@ pub(crate) struct Run {
     /// nothing in it changes unless `--apply` is given.
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) dir: PathBuf,
+    /// Bring a folder of it along as it is, though git ignores it; what changes in it is not
+    /// written back. May be given several times.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) include: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) apply: Apply,
     #[command(flatten)]
@@ -34,12 +38,21 @@ pub(crate) struct Run {
 }
 
 pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
-    let config = Config::load(paths.configs(), &run.model, run.limits)?;
+    let mut config = Config::load(paths.configs(), &run.model, run.limits)?;
     let model = config.model.clone().choice()?;
     let dir = std::fs::canonicalize(&run.dir).map_err(|error| {
         Failure::new(Kind::NotFound, format!("{}: {error}", run.dir.display()))
             .hint("Name a directory that is there with --dir.")
     })?;
+    for folder in run.include {
+        let within = dir.join(&folder);
+        if !within.is_dir() || folder.is_absolute() {
+            let text = format!("{} is no folder of {}", folder.display(), dir.display());
+            return Err(Failure::new(Kind::NotFound, text)
+                .hint("Name folders by their paths in the directory."));
+        }
+        config.include.push(folder);
+    }
     let mut messages = repository::guides(&dir);
     let reading = tokio::task::spawn_blocking(piped);
     let read = Screen::new(run.output).during("reading standard input to its end", reading).await;

@@ -3,7 +3,7 @@
 use outrigger_agent::{
     AccountId, Amounts, Limit, Message, Role, Seq, Spec, ToolSpec, TurnLimits, Workspace,
 };
-use outrigger_repository::{Limits, Rules};
+use outrigger_repository::{DependencyPolicy, Limits, Rules};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::flags::Output;
 use crate::models::{self, OpenedModel};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::{abandoned, outside, repository, session, skills};
+use crate::{abandoned, outside, project, repository, session, skills};
 
 /// A task, ready to be done.
 #[derive(Debug)]
@@ -40,11 +40,15 @@ pub(crate) async fn start(
     give_back(paths, config, &store).await?;
     let mut screen = Screen::new(output);
     let packing = pack(paths, config, &store, &task.dir);
-    let (workspace, notes) = screen.during("copying the directory", packing).await?;
+    let PackedDirectory { mut workspace, dependencies, notes } =
+        screen.during("copying the directory", packing).await?;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let session = session::new_id();
     let _lock = session::lock(&paths.lock(session.as_str()))?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
+    let needs = (task.dir.as_path(), dependencies);
+    let project = project::prepare(paths, config, &backends, needs, &mut screen).await?;
+    workspace.dependencies = project.dependencies;
     let servers = outside::servers(config)?;
     let engine = compose::engine(paths, config, &store, &opened, &backends, servers.clone())?;
     let asking = outside::survey(paths, config, &servers, &backends);
@@ -52,6 +56,9 @@ pub(crate) async fn start(
     let (outside, notes) = outside::offered(&surveys);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let mut spec = spec(config, &opened, workspace, outside)?;
+    if let Some(first) = spec.sandboxes.first_mut() {
+        first.template = project.template;
+    }
     let (skills, labels) = told_of_skills(config, &store).await?.unwrap_or_default();
     spec.system.push_str(&skills);
     engine.open_labelled(&session, spec, labels, task.messages).await?;
@@ -192,6 +199,14 @@ fn tools(config: &Config, outside: Vec<ToolSpec>) -> Vec<ToolSpec> {
     tools
 }
 
+/// A directory as a session begins with it.
+struct PackedDirectory {
+    workspace: Workspace,
+    /// Folders of what it depends on, which are not in it.
+    dependencies: Vec<PathBuf>,
+    notes: Vec<(Tone, String)>,
+}
+
 /// The directory's state becomes a blob, from which a workspace is filled as often
 /// as it takes, whatever happens to the directory meanwhile.
 async fn pack(
@@ -199,13 +214,19 @@ async fn pack(
     config: &Config,
     store: &Store,
     dir: &Path,
-) -> Outcome<(Workspace, Vec<(Tone, String)>)> {
+) -> Outcome<PackedDirectory> {
     let packed = {
-        let (source, scratch) = (dir.to_owned(), paths.data().join("scratch"));
+        let (source, scratch) = (dir.to_owned(), paths.scratch());
         let (bytes_max, files_max) = (config.workspace_bytes_max, config.workspace_files_max);
         let limits = Limits { bytes_max, files_max };
+        let include = config.include.clone();
+        let apart = config.dependencies && project::is_over_host_tools(config);
         let packing = tokio::task::spawn_blocking(move || {
-            outrigger_repository::pack(&source, &scratch, &Rules::of_user(), limits)
+            let policy = match apart {
+                true => DependencyPolicy::Apart(&include),
+                false => DependencyPolicy::Content,
+            };
+            outrigger_repository::pack(&source, &scratch, &Rules::of_user(), limits, policy)
         });
         let packed = packing.await;
         let packed = packed.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))?;
@@ -216,8 +237,12 @@ async fn pack(
     let (files, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
     notes.push((Tone::Detail, format!("{files}, {kib} KiB copied from {}", dir.display())));
     let stored = store.blobs.put_from(Box::new(packed.archive)).await?;
-    let source = dir.display().to_string();
-    let workspace =
-        Workspace { archive: stored.digest, bytes: stored.bytes, files: packed.files, source };
-    Ok((workspace, notes))
+    let workspace = Workspace {
+        archive: stored.digest,
+        bytes: stored.bytes,
+        files: packed.files,
+        source: dir.display().to_string(),
+        dependencies: Vec::new(),
+    };
+    Ok(PackedDirectory { workspace, dependencies: packed.dependencies, notes })
 }

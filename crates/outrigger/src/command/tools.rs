@@ -69,7 +69,7 @@ async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
     let backends = if programs {
         compose::backends(paths, &config, None).await?
     } else {
-        compose::Backends::new()
+        compose::Backends::default()
     };
     let mut screen = Screen::new(output);
     let asking = outside::survey(paths, &config, &servers, &backends);

@@ -7,6 +7,7 @@ use outrigger_sandbox::{CreateSpec, DiskOrigin, Isolation, Suspend};
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -86,6 +87,20 @@ pub(crate) struct SandboxFile {
     /// `/usr`. The model can read whatever is in them, in every sandbox of the native backend.
     #[cfg_attr(test, schemars(example = ["/opt/toolchain"], extend("default" = [])))]
     pub(crate) read_only: Option<Vec<PathBuf>>,
+    /// Whether the tools of this machine that the project is worked on with are found by
+    /// themselves and shown, read-only: Python by pyenv or uv, Node by nvm or volta, Rust by
+    /// rustup, Go, a JDK, what asdf, mise and Homebrew installed, and whatever else is in the
+    /// PATH. In the template `host-tools` of the native backend.
+    #[cfg_attr(test, schemars(extend("default" = true)))]
+    pub(crate) toolchains: Option<bool>,
+    /// Variables of all commands of the sandbox. None of them may be a secret: the model reads
+    /// them. In the template `host-tools` of the native backend.
+    #[cfg_attr(test, schemars(extend("default" = {}, "examples" = [{"RUST_BACKTRACE": "1"}])))]
+    pub(crate) env: Option<BTreeMap<String, String>>,
+    /// Directories in which programs are looked for before all others. In the template
+    /// `host-tools` of the native backend.
+    #[cfg_attr(test, schemars(example = ["/opt/toolchain/bin"], extend("default" = [])))]
+    pub(crate) path: Option<Vec<PathBuf>>,
     /// The least isolation that is accepted; with less, nothing runs. A session keeps to what it
     /// was begun with. `outrigger doctor` says what this machine offers.
     #[cfg_attr(test, schemars(extend("default" = CreateSpec::default().isolation_min.to_string())))]
@@ -243,6 +258,9 @@ pub(crate) struct Sandbox {
     pub(crate) spec: CreateSpec,
     pub(crate) read_only: Vec<PathBuf>,
     pub(crate) retention_ms: u64,
+    pub(crate) toolchains: bool,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) path: Vec<PathBuf>,
     workspace: Option<bool>,
     scope: ScopeName,
     assistant: String,
@@ -262,6 +280,9 @@ impl Default for Sandbox {
             spec,
             read_only: Vec::new(),
             retention_ms: limits::RETENTION_MS_DEFAULT,
+            toolchains: true,
+            env: BTreeMap::new(),
+            path: Vec::new(),
             workspace: None,
             scope: ScopeName::Thread,
             assistant: limits::ASSISTANT_DEFAULT.to_owned(),
@@ -315,6 +336,9 @@ impl Sandbox {
         self.retention_ms =
             whole(self.retention_ms, file.retention_hours.map(Whole::get), 3_600_000);
         self.read_only = file.read_only.unwrap_or_else(|| std::mem::take(&mut self.read_only));
+        self.toolchains = file.toolchains.unwrap_or(self.toolchains);
+        self.env.extend(file.env.unwrap_or_default());
+        self.path = file.path.unwrap_or_else(|| std::mem::take(&mut self.path));
         self.workspace = file.workspace.or(self.workspace);
         self.scope = file.scope.unwrap_or(self.scope);
         self.suspend = file.suspend.unwrap_or(self.suspend);
@@ -344,6 +368,7 @@ impl Sandbox {
     /// otherwise, and the others have not.
     pub(crate) fn record(&self, first: bool) -> SandboxSpec {
         SandboxSpec {
+            template: None,
             name: self.name.clone(),
             backend: self.backend.as_str().to_owned(),
             isolation_min: self.spec.isolation_min.to_string(),

@@ -30,6 +30,7 @@ mod memory;
 mod outside;
 mod policy;
 mod programs;
+mod projects;
 mod provider;
 mod race;
 mod run;

@@ -2,10 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
+mod apart;
 mod damaged;
 mod listed;
 
-use outrigger_repository::{DirectoryArchive, Error, Limits, Rules, pack};
+use outrigger_repository::{DependencyPolicy, DirectoryArchive, Error, Limits, Rules, pack};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,7 +45,13 @@ impl World {
 
     fn pack(&self, dir: &str) -> Result<DirectoryArchive, Error> {
         let limits = Limits { bytes_max: 1 << 20, files_max: 1_000 };
-        pack(&self.path(dir), &self.path("scratch"), &Rules::default(), limits)
+        pack(
+            &self.path(dir),
+            &self.path("scratch"),
+            &Rules::default(),
+            limits,
+            DependencyPolicy::Apart(&[]),
+        )
     }
 
     /// The paths that are copied of a directory, and what is left out.

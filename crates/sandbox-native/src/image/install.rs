@@ -15,7 +15,9 @@ use outrigger_sandbox::Error;
 use super::archive::{Archive, ArchiveIndex};
 use super::manifest::{Image, Layer};
 use super::registry::{Registry, RemoteImage};
-use super::request::{ImageAnswer, ImageRequest, Template, UnpackRequest, is_name};
+use super::request::{
+    HostPaths, ImageAnswer, ImageRequest, Template, UnpackRequest, is_name, is_over_host_tools,
+};
 use crate::backend::{Native, blocking};
 use crate::limits;
 
@@ -54,17 +56,23 @@ fn backend(what: &str, error: &io::Error) -> Error {
     Error::Backend(format!("cannot {what}: {error}"))
 }
 
-fn astray() -> Error {
+/// Milliseconds since 1970, by the host's clock.
+pub(super) fn now_ms() -> u64 {
+    let passed = SystemTime::now().duration_since(UNIX_EPOCH);
+    passed.map_or(0, |passed| passed.as_millis() as u64)
+}
+
+pub(super) fn astray() -> Error {
     Error::Backend("the spawner's answer is not one to this request".to_owned())
 }
 
 fn check_name(name: &str) -> Result<(), Error> {
-    if is_name(name) {
+    if is_name(name) && !is_over_host_tools(name) {
         return Ok(());
     }
     Err(Error::Invalid(format!(
         "`{name:.80}` can't be the name of a template: 1 to 128 characters of [A-Za-z0-9._-], \
-         not starting with a dot, and not `host-tools`"
+         not starting with a dot, and neither `host-tools` nor with that and a dot before it"
     )))
 }
 
@@ -114,8 +122,8 @@ impl Native {
         self.install(template, from, image, Source::Remote(remote), progress).await
     }
 
-    /// All templates that were made from images, sorted by name. `host-tools`, which
-    /// every host has, is not among them.
+    /// All templates, of images and of projects ([`is_over_host_tools`]), sorted by name.
+    /// `host-tools`, which every host has, is not among them.
     ///
     /// # Errors
     /// [`Error::Backend`] if the spawner can't be asked.
@@ -127,12 +135,15 @@ impl Native {
     }
 
     /// Forgets a template and deletes its layers, except those that other templates,
-    /// sandboxes or snapshots stand on. One that is not there is fine.
+    /// sandboxes or snapshots stand on. One that is not there is fine; one of a project
+    /// that a sandbox or a snapshot stands on stays.
     ///
     /// # Errors
     /// [`Error::Backend`] if the spawner can't be asked or could not delete it all.
     pub async fn remove_template(&self, name: &str) -> Result<(), Error> {
-        check_name(name)?;
+        if !is_name(name) {
+            check_name(name)?;
+        }
         match self.ask_image(ImageRequest::Remove(name.to_owned()), None).await? {
             ImageAnswer::Done => Ok(()),
             _ => Err(astray()),
@@ -147,7 +158,6 @@ impl Native {
         blobs: Source,
         progress: ProgressCallback<'_>,
     ) -> Result<Template, Error> {
-        let passed = SystemTime::now().duration_since(UNIX_EPOCH);
         let template = Template {
             name: name.to_owned(),
             layers: image.layers.iter().map(|layer| layer.diff).collect(),
@@ -155,7 +165,8 @@ impl Native {
             manifest: image.manifest,
             env: image.env.clone(),
             workdir: image.workdir.clone(),
-            made_at_ms: passed.map_or(0, |passed| passed.as_millis() as u64),
+            host: HostPaths::default(),
+            made_at_ms: now_ms(),
         };
         let mut left_out = 0;
         // Layers that nothing stands on yet may be deleted by whoever removes a template.

@@ -2,11 +2,13 @@
 //!
 //! Owns the messages, and [`Template`], which is also what stands on disk.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::ImageDigest;
 
-/// A root filesystem by name, made from an image.
+/// A root filesystem by name: an image, or what a project needs over the host's tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
     /// What [`outrigger_sandbox::DiskOrigin::Template`] names it by.
@@ -17,13 +19,29 @@ pub struct Template {
     pub source: String,
     /// The manifest that it was made from. None for a plain root filesystem.
     pub manifest: Option<ImageDigest>,
-    /// `NAME=value`, as the image has it. Nothing else that an image wants to be run
-    /// with is kept: no entry point, user, volume or health check.
+    /// `NAME=value`, as the image has it: variables of every command, except those that say
+    /// where a sandbox has its own places. Nothing else that an image wants to be run with
+    /// is kept: no entry point, user, volume or health check.
     pub env: Vec<String>,
     /// The directory that the image wants commands to start in.
     pub workdir: Option<String>,
+    /// What is shown of the host, if it stands over the host's tools.
+    pub host: HostPaths,
     /// Milliseconds since 1970, by the host's clock.
     pub made_at_ms: u64,
+}
+
+/// What a root over the host's tools shows of the host beside them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPaths {
+    /// Directories and files, read-only, at the same place.
+    pub read_only: Vec<PathBuf>,
+    /// Directories that are shown at another place, read-only: where it is, and where it is
+    /// seen.
+    pub elsewhere: Vec<(PathBuf, PathBuf)>,
+    /// A path of the host that leads to the workspace: programs that were installed in a
+    /// directory of the host name it by its path there.
+    pub workspace: Option<PathBuf>,
 }
 
 /// One layer to unpack. The blob comes as a descriptor.
@@ -71,6 +89,13 @@ pub(crate) enum ImageAnswer {
 /// the built-in one.
 pub(crate) fn is_name(name: &str) -> bool {
     outrigger_sandbox::SandboxId::new(name).is_ok() && name != HOST_TOOLS
+}
+
+/// Whether a template stands over the host's tools: the built-in one, and those whose name
+/// begins with its name and a dot.
+#[must_use]
+pub fn is_over_host_tools(name: &str) -> bool {
+    name.strip_prefix(HOST_TOOLS).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The built-in template, which is no image.

@@ -17,6 +17,7 @@ mod landlock;
 mod limits;
 mod lives;
 mod mounts;
+mod projects;
 mod registry;
 mod rootless;
 mod served;

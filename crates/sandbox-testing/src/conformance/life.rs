@@ -172,7 +172,12 @@ impl Context {
         loop {
             let after = all.last().map(|entry| entry.path.clone());
             let root = "/workspace".to_owned();
-            let op = FileOp::Manifest { root, after, entries_max: limits::ENTRIES_MAX };
+            let op = FileOp::Manifest {
+                root,
+                after,
+                skip: Vec::new(),
+                entries_max: limits::ENTRIES_MAX,
+            };
             match self.files(op).await? {
                 FileReply::Manifest { entries, more } => {
                     all.extend(entries);

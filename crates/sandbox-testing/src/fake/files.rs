@@ -53,8 +53,8 @@ pub(super) fn perform(tree: &mut Tree, op: FileOp) -> Result<FileReply, FileErro
         FileOp::Grep { root, pattern, glob, matches_max } => {
             grep(tree, &root, &pattern, glob.as_deref(), matches_max)
         }
-        FileOp::Manifest { root, after, entries_max } => {
-            manifest(tree, &root, after.as_deref(), entries_max)
+        FileOp::Manifest { root, after, skip, entries_max } => {
+            manifest(tree, &root, after.as_deref(), &skip, entries_max)
         }
     }
 }
@@ -260,6 +260,7 @@ fn manifest(
     tree: &Tree,
     root: &str,
     after: Option<&str>,
+    skip: &[String],
     max: u32,
 ) -> Result<FileReply, FileError> {
     let resolved = directory(tree, root)?;
@@ -283,6 +284,11 @@ fn manifest(
         };
         Some(ManifestEntry { path, kind, executable, bytes, digest, target })
     });
+    let is_skipped = |path: &str| {
+        let below = |dir: &String| path.strip_prefix(dir.as_str());
+        skip.iter().filter_map(below).any(|rest| rest.starts_with('/'))
+    };
+    let entries = entries.filter(|entry| !is_skipped(&entry.path));
     let page = entries.filter(|entry| after.is_none_or(|after| entry.path.as_str() > after));
     let (entries, more) = some(page, max, limits::ENTRIES_MAX);
     Ok(FileReply::Manifest { entries, more })

@@ -60,6 +60,7 @@ fn sandbox(name: &str, workspace: bool, scope: SandboxScope) -> SandboxSpec {
         backend: "native".to_owned(),
         isolation_min: "rootless_single".to_owned(),
         workspace,
+        template: None,
         scope,
     }
 }
@@ -104,6 +105,7 @@ fn opened() -> Event {
             bytes: 10_240,
             files: 3,
             source: "/home/me/project".to_owned(),
+            dependencies: Vec::new(),
         }),
         sandboxes: vec![
             sandbox("work", true, SandboxScope::Thread),

@@ -37,7 +37,7 @@ impl SandboxContext {
                 .hint("docs/configuration.md says how sandboxes are configured."));
         };
         let (name, spec) = (sandbox.backend, sandbox.spec.clone());
-        let backend = compose::backends(paths, &config, None).await?.remove(&name);
+        let backend = compose::backends(paths, &config, None).await?.take(name);
         let backend = backend.expect("the backend of every sandbox of a configuration is opened");
         Ok(Self { backend, spec })
     }

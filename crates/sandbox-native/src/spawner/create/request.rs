@@ -39,11 +39,7 @@ impl CreateRequest {
         {
             return Err(Error::Invalid(format!("`{name}` is no name for a template")));
         }
-        let plain = |path: &PathBuf| {
-            path.is_absolute()
-                && path.components().skip(1).all(|part| matches!(part, Component::Normal(_)))
-        };
-        if let Some(path) = read_only.iter().find(|path| !plain(path)) {
+        if let Some(path) = read_only.iter().find(|path| !is_plain(path)) {
             return Err(Error::Invalid(format!(
                 "`{}` is not a plain absolute path",
                 path.display()
@@ -62,4 +58,11 @@ impl CreateRequest {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a path is absolute, in its shortest form, and not the root itself.
+pub(crate) fn is_plain(path: &Path) -> bool {
+    path.is_absolute()
+        && path.parent().is_some()
+        && path.components().skip(1).all(|part| matches!(part, Component::Normal(_)))
 }

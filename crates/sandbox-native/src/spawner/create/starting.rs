@@ -37,6 +37,8 @@ pub(crate) struct GuestConfig<'a> {
     pub(crate) ids: IdRange,
     pub(crate) request: CreateRequest,
     pub(crate) generation: Generation,
+    /// `NAME=value`, variables of all its commands.
+    pub(crate) env: Vec<String>,
     /// The table of commands of an earlier life, a file open for reading.
     pub(crate) kept: Option<OwnedFd>,
 }
@@ -71,12 +73,19 @@ struct PendingConfig {
     agent: u32,
 }
 
+/// Variables that say where a sandbox has its own places, whatever an image says of its.
+const OF_SANDBOX: [&str; 4] = ["HOME", "USER", "WORKSPACE", "TMPDIR"];
+
+fn is_of_sandbox(pair: &str) -> bool {
+    OF_SANDBOX.iter().any(|name| pair.split('=').next() == Some(name))
+}
+
 fn prepare(
     config: &GuestConfig<'_>,
     preforked: &mut PreforkedGuest,
     template: &GuestTemplate,
 ) -> io::Result<PendingConfig> {
-    let GuestConfig { plan, prepared, ids, request, generation, kept } = config;
+    let GuestConfig { plan, prepared, ids, request, generation, env, kept } = config;
     let spec = &request.spec;
     template.groups.limit(&preforked.group, spec, ids.guest())?;
     let args = [
@@ -85,7 +94,9 @@ fn prepare(
         ("--file-bytes", spec.disk_bytes_max.to_string()),
         ("--user", ids.inside().to_string()),
     ];
-    let args = args.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
+    let env = env.iter().filter(|pair| !is_of_sandbox(pair)).cloned();
+    let args = args.into_iter().chain(env.map(|pair| ("--env", pair)));
+    let args = args.flat_map(|(name, value)| [name.to_owned(), value]);
     Ok(PendingConfig {
         root: plan.ready(prepared, &template.host)?,
         map: ids.map(),

@@ -14,6 +14,7 @@ use outrigger_sandbox::{Error, Isolation, SandboxId};
 use super::LayerRecord;
 use super::layer::Layer;
 use super::origin::base_of;
+use crate::image::request::HostPaths;
 use crate::limits;
 use crate::spawner::event_loop::task::Task;
 use crate::spawner::lifecycle::disk_record::DiskRecord;
@@ -42,7 +43,7 @@ impl Sandboxes {
         let staging = self.store.staging();
         let prepared = match self.prepared.take() {
             Some(prepared) => prepared,
-            None => PreparedRoot::new(&staging, &[], Vec::new())?,
+            None => PreparedRoot::new(&staging, &HostPaths::default(), Vec::new())?,
         };
         let tree = self.store.tree(&layer);
         let ranges = matches!(self.isolation, Isolation::RootRange | Isolation::RootlessRange);

@@ -99,6 +99,7 @@ impl ImageJobs {
                     Err((peer, error)) => return Some((peer, Answer::Failed(error))),
                 },
             },
+            ImageRequest::Remove(name) if sandboxes.stands_on(&name) => Ok(ImageAnswer::Done),
             ImageRequest::Remove(name) => template::forget(store, &name).map(|()| {
                 sandboxes.collect();
                 ImageAnswer::Done

@@ -7,7 +7,7 @@ use outrigger_sandbox::{DiskOrigin, Error};
 use super::layer::Layer;
 use super::snapshots::SnapshotIndex;
 use super::template;
-pub(crate) use crate::image::request::HOST_TOOLS;
+use crate::image::request::{HOST_TOOLS, is_over_host_tools};
 use crate::spawner::error::backend;
 use crate::spawner::rootfs::Base;
 use crate::spawner::store::Store;
@@ -23,7 +23,7 @@ pub(crate) struct LayerStack {
 
 /// What the root of a disk with this template is made over.
 pub(crate) fn base_of(template: &str) -> Base {
-    if template == HOST_TOOLS { Base::HostTools } else { Base::Image }
+    if is_over_host_tools(template) { Base::HostTools } else { Base::Image }
 }
 
 impl LayerStack {

@@ -10,8 +10,9 @@ use outrigger_sandbox::Error;
 
 use super::layer::Layer;
 use crate::image::ImageDigest;
-use crate::image::request::{Template, is_name};
+use crate::image::request::{HostPaths, Template, is_name, is_over_host_tools};
 use crate::limits;
+use crate::spawner::create::request::is_plain;
 use crate::spawner::error::backend;
 use crate::spawner::record::{self, Durability};
 use crate::spawner::store::{Store, private};
@@ -28,10 +29,12 @@ pub(crate) fn save(store: &Store, template: &Template) -> Result<Vec<ImageDigest
     if !is_name(&template.name) {
         return Err(Error::Invalid(format!("`{}` can't be the name of a template", template.name)));
     }
-    if template.layers.is_empty() || template.layers.len() > limits::IMAGE_LAYERS_MAX {
-        let most = limits::IMAGE_LAYERS_MAX;
-        return Err(Error::Invalid(format!("a template has 1 to {most} layers")));
+    let least = usize::from(!is_over_host_tools(&template.name));
+    let most = limits::IMAGE_LAYERS_MAX;
+    if !(least..=most).contains(&template.layers.len()) {
+        return Err(Error::Invalid(format!("a template has {least} to {most} layers")));
     }
+    check_host_paths(&template.host)?;
     let missing = missing(store, &template.layers);
     if missing.is_empty() {
         let dir = store.templates();
@@ -40,6 +43,17 @@ pub(crate) fn save(store: &Store, template: &Template) -> Result<Vec<ImageDigest
             .map_err(|error| backend("cannot keep the template", &error))?;
     }
     Ok(missing)
+}
+
+fn check_host_paths(host: &HostPaths) -> Result<(), Error> {
+    let elsewhere = host.elsewhere.iter().flat_map(|(from, to)| [from, to]);
+    match host.read_only.iter().chain(elsewhere).chain(&host.workspace).find(|path| !is_plain(path))
+    {
+        None => Ok(()),
+        Some(path) => {
+            Err(Error::Invalid(format!("`{}` is not a plain absolute path", path.display())))
+        }
+    }
 }
 
 /// The template of that name.

@@ -20,9 +20,11 @@ use rustix::fs::{Gid, Timespec, Timestamps, Uid};
 use super::disk_record::{DiskRecord, now_ms};
 use super::kill_retry::KillRetries;
 use super::suspend_record::{self, SuspendRecord};
+use crate::image::request::{HOST_TOOLS, HostPaths, Template, is_over_host_tools};
 use crate::limits;
 use crate::spawner::create::pool::PreforkPool;
 use crate::spawner::create::prefork::GuestTemplate;
+use crate::spawner::create::request::CreateRequest;
 use crate::spawner::create::running::RunningGuest;
 use crate::spawner::create::spec::{PreviousGuest, SandboxSpec};
 use crate::spawner::create::starting::{GuestConfig, StartingGuest};
@@ -241,13 +243,14 @@ impl Sandboxes {
         let (ids, lowers) = self
             .prepare(&disk_dir, base, lowers)
             .map_err(|error| backend("cannot prepare the disk", &error))?;
-        let (spec, read_only) = (&request.spec, &request.read_only);
+        let (host, env) = self.shown(&template, &request)?;
+        let spec = &request.spec;
         let staging = self.store.staging();
         // An image has its own folders.
         let served = if base == Base::HostTools { &spec.served[..] } else { &[] };
         let prepared = match self.prepared.take() {
-            Some(last) if last.serves(read_only, served) => last,
-            last => PreparedRoot::new(&staging, read_only, folders(last.as_ref(), served))
+            Some(last) if last.serves(&host, served) => last,
+            last => PreparedRoot::new(&staging, &host, folders(last.as_ref(), served))
                 .map_err(|error| backend("cannot prepare the root", &error))?,
         };
         let plan = RootPlan {
@@ -262,8 +265,38 @@ impl Sandboxes {
             served: spec.served.clone(),
         };
         let prepared = self.prepared.insert(prepared);
-        let config = GuestConfig { plan: &plan, prepared, ids, request, generation, kept };
+        let config = GuestConfig { plan: &plan, prepared, ids, request, generation, env, kept };
         StartingGuest::spawn(config, &mut self.pool).map_err(not_started)
+    }
+
+    /// Whether a disk or a snapshot needs what the template of a project says.
+    pub(crate) fn stands_on(&self, template: &str) -> bool {
+        let records = self.disks.values().filter_map(|disk| disk.record.as_ref());
+        let disks = records.map(|record| &record.template);
+        let mut all = disks.chain(self.snapshots.all.values().map(|kept| &kept.template));
+        is_over_host_tools(template) && all.any(|used| used == template)
+    }
+
+    /// What of the host is seen in a sandbox with this template, and the variables of its
+    /// commands.
+    fn shown(
+        &self,
+        template: &str,
+        request: &CreateRequest,
+    ) -> Result<(HostPaths, Vec<String>), Error> {
+        let read_only = request.read_only.clone();
+        let found = match template {
+            HOST_TOOLS => None,
+            name => template::load(&self.store, name)?,
+        };
+        // An image may be forgotten; what stands on it goes on.
+        let Some(Template { mut host, env, .. }) = found else {
+            return Ok((HostPaths { read_only, ..HostPaths::default() }, Vec::new()));
+        };
+        let more = read_only.into_iter().filter(|path| !host.read_only.contains(path));
+        let more: Vec<_> = more.collect();
+        host.read_only.extend(more);
+        Ok((host, env))
     }
 
     /// A guest serves: from here on its sandbox lives.

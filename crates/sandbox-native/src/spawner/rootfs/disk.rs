@@ -14,9 +14,11 @@ use rustix::io::Errno;
 use super::mounts::doing;
 use crate::spawner::store::DiskDir;
 
+/// The part of the disk in which commands begin.
+pub(super) const WORKSPACE: &str = "workspace";
 /// Parts of the disk, and the mode of their directory.
 pub(super) const DISK: [(&str, u32); 4] =
-    [("workspace", 0o755), ("tmp", 0o1777), ("home/agent", 0o755), ("var/tmp", 0o1777)];
+    [(WORKSPACE, 0o755), ("tmp", 0o1777), ("home/agent", 0o755), ("var/tmp", 0o1777)];
 /// The part of the disk with whole outputs, which commands can read and not change.
 pub(super) const OUTPUT: &str = "var/outrigger/output";
 

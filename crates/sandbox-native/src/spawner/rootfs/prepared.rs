@@ -19,11 +19,12 @@ use rustix::net::{
 };
 
 use super::devices;
-use super::disk::{DISK, OUTPUT};
+use super::disk::{DISK, OUTPUT, WORKSPACE};
 use super::host::{ETC, SYNTHETIC, TOOLS};
 use super::host_trees::HostTrees;
 use super::idmap::IdMaps;
 use super::mounts::{self, NODEV, NOSUID, RDONLY, doing};
+use crate::image::request::HostPaths;
 use crate::limits;
 use crate::spawner::sys::{self, Fork};
 
@@ -36,7 +37,7 @@ type FileIdentity = Option<(u64, u64, Option<SystemTime>)>;
 /// What is made once, and seen in every root with the same paths of the host.
 #[derive(Debug)]
 pub(crate) struct PreparedRoot {
-    read_only: Vec<PathBuf>,
+    host: HostPaths,
     /// Empty folders for what is served, and what was ever asked for of them.
     served: Vec<String>,
     /// The mount namespace whose root is the skeleton.
@@ -51,19 +52,17 @@ impl PreparedRoot {
     /// Prepares for these paths beside the built-in ones. `staging` is an empty
     /// directory to mount on, `served` are folders to be empty. To be called by a process
     /// with one thread.
-    pub(crate) fn new(
-        staging: &Path,
-        read_only: &[PathBuf],
-        served: Vec<String>,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(staging: &Path, host: &HostPaths, served: Vec<String>) -> io::Result<Self> {
         let etc = ETC.iter().map(|name| Path::new("/etc").join(name));
-        let shown = TOOLS.iter().map(PathBuf::from).chain(etc).chain(read_only.iter().cloned());
+        let shown =
+            TOOLS.iter().map(PathBuf::from).chain(etc).chain(host.read_only.iter().cloned());
+        let shown = shown.chain(host.elsewhere.iter().map(|(from, _)| from.clone()));
         // Before it is shown: a change in between is seen.
         let found = shown.map(|path| (look(&path), path)).map(|(found, path)| (path, found));
         let found = found.collect();
         Ok(Self {
-            read_only: read_only.to_owned(),
-            namespace: Rc::new(namespace(staging, read_only, &served)?),
+            host: host.clone(),
+            namespace: Rc::new(namespace(staging, host, &served)?),
             served,
             found,
             looked: std::cell::Cell::new(Instant::now()),
@@ -73,8 +72,8 @@ impl PreparedRoot {
 
     /// Whether this is what a new root with these paths would be made from. A change
     /// of the host is seen after [`limits::SKELETON_LOOK_MS`].
-    pub(crate) fn serves(&self, read_only: &[PathBuf], served: &[String]) -> bool {
-        if self.read_only != read_only || !served.iter().all(|path| self.served.contains(path)) {
+    pub(crate) fn serves(&self, host: &HostPaths, served: &[String]) -> bool {
+        if self.host != *host || !served.iter().all(|path| self.served.contains(path)) {
             return false;
         }
         if self.looked.get().elapsed() < Duration::from_millis(limits::SKELETON_LOOK_MS) {
@@ -112,7 +111,7 @@ fn look(path: &Path) -> FileIdentity {
 }
 
 /// Makes a skeleton in a child, which alone enters its namespace.
-fn namespace(staging: &Path, read_only: &[PathBuf], served: &[String]) -> io::Result<OwnedFd> {
+fn namespace(staging: &Path, host: &HostPaths, served: &[String]) -> io::Result<OwnedFd> {
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     // SAFETY: the caller has one thread.
@@ -120,7 +119,7 @@ fn namespace(staging: &Path, read_only: &[PathBuf], served: &[String]) -> io::Re
         Fork::Parent { pid, .. } => pid,
         Fork::Child => {
             drop(ours);
-            let said = match Skeleton::make(staging, read_only, served) {
+            let said = match Skeleton::make(staging, host, served) {
                 Ok(()) => MADE.to_vec(),
                 Err(error) => error.to_string().into_bytes(),
             };
@@ -157,7 +156,7 @@ struct Skeleton<'a> {
 }
 
 impl Skeleton<'_> {
-    fn make(root: &Path, read_only: &[PathBuf], served: &[String]) -> io::Result<()> {
+    fn make(root: &Path, paths: &HostPaths, served: &[String]) -> io::Result<()> {
         mounts::make_private()?;
         let options = format!("size={},mode=755", limits::ROOT_BYTES_MAX);
         let host = doing(
@@ -182,7 +181,9 @@ impl Skeleton<'_> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let dev = doing("open", &dev, rustix::fs::open(&dev, flags, Mode::empty()))?;
         devices::devices(&dev, host)?;
-        read_only.iter().try_for_each(|path| skeleton.extra(path))?;
+        paths.read_only.iter().try_for_each(|path| skeleton.extra(path))?;
+        paths.elsewhere.iter().try_for_each(|(from, to)| skeleton.show_at(from, to))?;
+        paths.workspace.iter().try_for_each(|path| skeleton.lead_to_workspace(path))?;
         for path in served {
             skeleton.dir(path.trim_start_matches('/'))?;
         }
@@ -229,6 +230,32 @@ impl Skeleton<'_> {
         let target = if found.is_dir() { self.dir(&inside)? } else { self.file(&inside, b"")? };
         let tree = self.shown.take(host, &self.dir("run")?)?;
         mounts::attach(&tree, CWD, target)
+    }
+
+    /// Shows a directory of the host read-only at another place; one that is absent stays so.
+    fn show_at(&self, host: &Path, inside: &Path) -> io::Result<()> {
+        if !host.is_dir() {
+            return Ok(());
+        }
+        let target = self.dir(&inside.strip_prefix("/").unwrap_or(inside).to_string_lossy())?;
+        let tree = self.shown.take(host, &self.dir("run")?)?;
+        mounts::attach(&tree, CWD, target)
+    }
+
+    /// Has a path of the host lead to the workspace, unless something else is there.
+    fn lead_to_workspace(&self, host: &Path) -> io::Result<()> {
+        let (Some(parent), Ok(inside)) = (host.parent(), host.strip_prefix("/")) else {
+            return Ok(());
+        };
+        if TOOLS.iter().any(|tools| host.starts_with(tools)) {
+            return Ok(());
+        }
+        self.dir(&parent.strip_prefix("/").unwrap_or(parent).to_string_lossy())?;
+        let path = self.root.join(inside);
+        match std::os::unix::fs::symlink(Path::new("/").join(WORKSPACE), &path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => doing("link", &path, made),
+        }
     }
 
     fn extra(&self, path: &Path) -> io::Result<()> {

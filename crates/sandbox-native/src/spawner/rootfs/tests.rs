@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 
 use super::*;
+use crate::image::request::HostPaths;
 use crate::spawner::store::DiskDir;
 
 /// Owner of what the tests' sandboxes write, as a range would have it.
@@ -51,7 +52,7 @@ impl World {
         if pid == 0 {
             drop(ours);
             let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let prepared = PreparedRoot::new(&staging, &[], Vec::new())?;
+                let prepared = PreparedRoot::new(&staging, &HostPaths::default(), Vec::new())?;
                 let plan = RootPlan {
                     staging,
                     base,
@@ -254,16 +255,16 @@ fn a_lost_layer_is_an_error_that_names_it() {
 
 #[test]
 fn a_skeleton_serves_until_the_host_changes() {
-    let prepared = |paths: &[PathBuf]| {
+    let prepared = |paths: &HostPaths| {
         let dir = tempfile::tempdir().unwrap();
         PreparedRoot::new(dir.path(), paths, Vec::new()).unwrap()
     };
     let dir = tempfile::tempdir().unwrap();
     let tool = dir.path().join("tool");
     fs::write(&tool, "1").unwrap();
-    let paths = [tool.clone()];
+    let paths = HostPaths { read_only: vec![tool.clone()], ..HostPaths::default() };
     let one = prepared(&paths);
-    assert!(one.serves(&paths, &[]) && !one.serves(&[], &[]));
+    assert!(one.serves(&paths, &[]) && !one.serves(&HostPaths::default(), &[]));
     fs::rename(&tool, dir.path().join("old")).unwrap();
     fs::write(&tool, "2").unwrap();
     one.forget_look();

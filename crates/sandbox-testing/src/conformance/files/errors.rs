@@ -60,7 +60,7 @@ async fn file_not_found(context: Context) -> Outcome {
             glob: None,
             matches_max: 9,
         },
-        FileOp::Manifest { root: path(), after: None, entries_max: 9 },
+        FileOp::Manifest { root: path(), after: None, skip: Vec::new(), entries_max: 9 },
     ];
     for op in ops {
         context.fails(op, FileNotFound).await?;
@@ -95,7 +95,7 @@ async fn not_a_directory(context: Context) -> Outcome {
         write_op("b", "file/child/deeper", b"x", WriteMode::Create),
         FileOp::MakeDir { id: id("c"), path: own("file/child") },
         FileOp::Glob { root: own("file"), pattern: own("*"), paths_max: 9 },
-        FileOp::Manifest { root: own("file"), after: None, entries_max: 9 },
+        FileOp::Manifest { root: own("file"), after: None, skip: Vec::new(), entries_max: 9 },
     ];
     for op in ops {
         context.fails(op, NotADirectory).await?;
@@ -278,7 +278,10 @@ async fn fifo_never_hangs(context: Context) -> Outcome {
     let pattern = GrepPattern::Literal(own("x"));
     let op = FileOp::Grep { root: own("."), pattern, glob: None, matches_max: 9 };
     context.files(op).await?;
-    context.files(FileOp::Manifest { root: own("."), after: None, entries_max: 9 }).await.map(drop)
+    context
+        .files(FileOp::Manifest { root: own("."), after: None, skip: Vec::new(), entries_max: 9 })
+        .await
+        .map(drop)
 }
 
 async fn socket_is_refused(context: Context) -> Outcome {

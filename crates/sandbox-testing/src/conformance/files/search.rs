@@ -260,7 +260,8 @@ async fn manifest(
     entries_max: u32,
 ) -> Result<(Vec<ManifestEntry>, bool), String> {
     let after = after.map(str::to_owned);
-    let op = FileOp::Manifest { root: "/workspace".to_owned(), after, entries_max };
+    let root = "/workspace".to_owned();
+    let op = FileOp::Manifest { root, after, skip: Vec::new(), entries_max };
     match context.files(op).await? {
         FileReply::Manifest { entries, more } => Ok((entries, more)),
         other => Err(format!("manifest answered {other:?}")),
@@ -280,7 +281,15 @@ async fn manifest_with_digests(context: Context) -> Outcome {
     same("entries", shown, expected)?;
     same("more", more, false)?;
     same("file", (entries[1].digest, entries[1].bytes), (Some(digest(b"22")), 2))?;
-    same("link", entries[4].digest, Some(digest(b"a/x")))
+    same("link", entries[4].digest, Some(digest(b"a/x")))?;
+    let skip = vec!["a".to_owned(), ".git".to_owned(), "link".to_owned()];
+    let root = ".".to_owned();
+    let op = FileOp::Manifest { root, after: None, skip, entries_max: 100 };
+    let FileReply::Manifest { entries, .. } = context.files(op).await? else {
+        return Err("a manifest is answered by one".to_owned());
+    };
+    let left: Vec<_> = entries.iter().map(|entry| entry.path.as_str()).collect();
+    same("without directories", left, vec!["a.b", "empty", "link"])
 }
 
 async fn manifest_in_pages(context: Context) -> Outcome {

@@ -166,7 +166,13 @@ async fn spec(blobs: &dyn Blobs) -> Outcome<Spec> {
         soft: Limit::NONE,
         turn: TurnLimits { steps_max: u64::MAX, wall_ms_max: 3_600_000 },
         approvals: Approvals::default(),
-        workspace: Some(Workspace { archive, bytes, files: 1, source: "bench".to_owned() }),
+        workspace: Some(Workspace {
+            archive,
+            bytes,
+            files: 1,
+            source: "bench".to_owned(),
+            dependencies: Vec::new(),
+        }),
         sandboxes: Vec::new(),
         role: Role::default(),
     })

@@ -173,6 +173,7 @@ async fn manifest(sandbox: &dyn Sandbox, root: &str) -> Outcome<Vec<ManifestEntr
         let op = FileOp::Manifest {
             root: root.to_owned(),
             after: all.last().map(|entry| entry.path.clone()),
+            skip: Vec::new(),
             entries_max: door::ENTRIES_MAX,
         };
         match sandbox.files(op).await.map_err(|error| failed(&error))? {

@@ -1,0 +1,241 @@
+//! What a directory needs of this machine to be worked on: its tools, and what it depends on.
+//!
+//! Owns the template of a session's first sandbox over the host's tools. Must never show more
+//! of the machine than `repository::toolchain` found and the configuration names.
+
+use outrigger_repository::toolchain::{Shell, Toolchains, toolchains};
+use outrigger_repository::{DependencyFolder, OBJECTS, SandboxRepository};
+use outrigger_sandbox_native::{HostPaths, ImageDigest, Native, ProjectTemplate};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::command::size;
+use crate::compose::{Backends, HOST_TOOLS};
+use crate::config::{BackendName, Config, Sandbox};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::show::{self, Screen, Tone};
+use crate::{limits, repository};
+
+/// What a directory's files are called in a sandbox.
+const WORKSPACE: &str = "workspace";
+/// The user of commands in a layer.
+const AGENT: u64 = 1_000;
+
+/// Whether the first sandbox stands over the host's tools, so that there is a template to
+/// be made.
+pub(crate) fn is_over_host_tools(config: &Config) -> bool {
+    config.sandboxes.first().is_some_and(|sandbox| {
+        sandbox.backend == BackendName::Native && sandbox.template() == Some(HOST_TOOLS)
+    })
+}
+
+/// The person's shell, as far as tools are found by it.
+pub(crate) fn shell() -> Shell {
+    let vars: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let home = vars.get("HOME").map(PathBuf::from).unwrap_or_default();
+    Shell { home, vars }
+}
+
+/// The template of a session's first sandbox, and which folders came along with it.
+#[derive(Debug, Default)]
+pub(crate) struct ProjectSandbox {
+    pub(crate) template: Option<String>,
+    pub(crate) dependencies: Vec<String>,
+}
+
+/// Makes the template. `folders` are what the directory depends on, by their paths in it.
+pub(crate) async fn prepare(
+    paths: &Paths,
+    config: &Config,
+    backends: &Backends,
+    (dir, folders): (&Path, Vec<PathBuf>),
+    screen: &mut Screen,
+) -> Outcome<ProjectSandbox> {
+    let (Some(native), Some(sandbox)) = (&backends.native, config.sandboxes.first()) else {
+        return Ok(ProjectSandbox::default());
+    };
+    if !is_over_host_tools(config) {
+        return Ok(ProjectSandbox::default());
+    }
+    let tools = if sandbox.toolchains { toolchains(dir, &shell()) } else { Toolchains::default() };
+    let layers = layers(paths, config, native, (dir, folders), screen).await?;
+    tell(&tools, &layers, screen);
+    let env = environment(sandbox, &tools, &layers)?;
+    let workspace = Some(dir.to_owned());
+    let mut host = HostPaths { read_only: tools.shown, elsewhere: Vec::new(), workspace };
+    let (mut digests, mut dependencies): (Vec<_>, Vec<_>) =
+        layers.into_iter().map(|it| (it.digest, it.path)).unzip();
+    if let Some((objects, digest)) = history(paths, native, dir, screen).await? {
+        host.elsewhere.push((objects, PathBuf::from(OBJECTS)));
+        digests.push(digest);
+        dependencies.push(".git".to_owned());
+    }
+    let source = dir.display().to_string();
+    let project = ProjectTemplate { layers: digests, env, host, source };
+    let template = native.save_project(project).await;
+    let template =
+        template.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
+    Ok(ProjectSandbox { template: Some(template), dependencies })
+}
+
+/// The repository that the sandbox gets: where its objects are, and the layer of the rest.
+async fn history(
+    paths: &Paths,
+    native: &Native,
+    dir: &Path,
+    screen: &Screen,
+) -> Outcome<Option<(PathBuf, ImageDigest)>> {
+    let whole = dir.to_owned();
+    let read = blocking(dir, move || SandboxRepository::read(&whole)).await?;
+    let repository = match read {
+        None => return Ok(None),
+        Some(Err(why)) => {
+            screen.note(Tone::Warning, format!("! the sandbox has no git history: {why}"));
+            return Ok(None);
+        }
+        Some(Ok(repository)) => repository,
+    };
+    for note in &repository.notes {
+        screen.note(Tone::Detail, note.clone());
+    }
+    let storage = |error: std::io::Error| Failure::from_error(Kind::Storage, &error);
+    let archive = repository.archive(Path::new(WORKSPACE), AGENT).map_err(storage)?;
+    let digest = ImageDigest::of(&archive);
+    let failed = |error| Failure::from_error(Kind::SandboxUnavailable, &error);
+    if !native.missing_layers(&[digest]).await.map_err(failed)?.is_empty() {
+        let mut file = outrigger_repository::nameless(&paths.scratch()).map_err(storage)?;
+        file.write_all(&archive).map_err(storage)?;
+        native.add_layer(file).await.map_err(failed)?;
+    }
+    Ok(Some((repository.objects, digest)))
+}
+
+/// A folder that came along.
+struct DependencyLayer {
+    path: String,
+    folder: DependencyFolder,
+    digest: ImageDigest,
+}
+
+async fn layers(
+    paths: &Paths,
+    config: &Config,
+    native: &Native,
+    (dir, folders): (&Path, Vec<PathBuf>),
+    screen: &mut Screen,
+) -> Outcome<Vec<DependencyLayer>> {
+    let mut layers = Vec::new();
+    for path in folders {
+        let (whole, part) = (dir.to_owned(), path.clone());
+        let measuring = move || DependencyFolder::measure(&whole, &part);
+        let folder = blocking(dir, measuring).await?;
+        let Some(name) = path.to_str().map(str::to_owned) else { continue };
+        if folder.bytes > config.dependency_bytes_max {
+            let (has, most) = (size(folder.bytes), size(config.dependency_bytes_max));
+            screen.note(Tone::Warning, format!("! {name} is left out: it has {has}, and workspace.dependency_mib_max allows {most}"));
+            continue;
+        }
+        let what = format!("bringing {name} along, {}", size(folder.bytes));
+        let digest = screen.during(&what, layer(paths, native, dir, &folder)).await?;
+        layers.push(DependencyLayer { path: name, folder, digest });
+    }
+    Ok(layers)
+}
+
+/// The layer of a folder: the one that was made of it before, unless it changed.
+async fn layer(
+    paths: &Paths,
+    native: &Native,
+    dir: &Path,
+    folder: &DependencyFolder,
+) -> Outcome<ImageDigest> {
+    let failed = |error| Failure::from_error(Kind::SandboxUnavailable, &error);
+    let kept = paths.dependencies().join(&folder.version);
+    let known =
+        std::fs::read_to_string(&kept).ok().and_then(|text| ImageDigest::parse(text.trim()));
+    if let Some(known) = known
+        && native.missing_layers(&[known]).await.map_err(failed)?.is_empty()
+    {
+        return Ok(known);
+    }
+    let (whole, part, scratch) = (dir.to_owned(), folder.clone(), paths.scratch());
+    let packing = move || part.archive(&whole, Path::new(WORKSPACE), AGENT, &scratch);
+    let archive = blocking(dir, packing).await?;
+    let digest = native.add_layer(archive).await.map_err(failed)?;
+    let keep = |path: &Path| {
+        std::fs::create_dir_all(paths.dependencies())?;
+        let temporary = path.with_extension("tmp");
+        std::fs::write(&temporary, digest.to_string())?;
+        std::fs::rename(&temporary, path)
+    };
+    // Without the note it is packed again the next time.
+    keep(&kept).map(|()| digest).map_err(|error| Failure::from_error(Kind::Storage, &error))
+}
+
+async fn blocking<T: Send + 'static>(
+    dir: &Path,
+    work: impl FnOnce() -> Result<T, outrigger_repository::Error> + Send + 'static,
+) -> Outcome<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))?;
+    done.map_err(|error| repository::failed(dir, &error))
+}
+
+/// One line for what came along, and one for each thing that is not as asked for.
+fn tell(tools: &Toolchains, layers: &[DependencyLayer], screen: &Screen) {
+    for note in &tools.notes {
+        screen.note(Tone::Warning, format!("! {note}"));
+    }
+    let folders = layers.iter().map(|layer| {
+        let (files, bytes) = (show::count(layer.folder.files, "file"), layer.folder.bytes);
+        format!("{} ({files}, {})", layer.path, size(bytes))
+    });
+    let tools = tools.found.iter().map(|tool| tool.name.clone());
+    let all: Vec<String> = folders.chain(tools).collect();
+    if !all.is_empty() {
+        screen.note(Tone::Detail, format!("with {}", all.join(", ")));
+    }
+}
+
+/// The variables of all commands, `NAME=value`.
+fn environment(
+    sandbox: &Sandbox,
+    tools: &Toolchains,
+    layers: &[DependencyLayer],
+) -> Outcome<Vec<String>> {
+    let mut env = tools.env.clone();
+    let mut path: Vec<String> = sandbox.path.iter().map(|dir| dir.display().to_string()).collect();
+    let environment =
+        layers.iter().find(|layer| matches!(layer.path.as_str(), ".venv" | "venv" | "env"));
+    if let Some(layer) = environment {
+        // As a person's shell has it who works on the project.
+        let root = format!("/{WORKSPACE}/{}", layer.path);
+        path.push(format!("{root}/bin"));
+        env.insert("VIRTUAL_ENV".to_owned(), root);
+    }
+    path.extend(tools.path.iter().map(|dir| dir.display().to_string()));
+    if !path.is_empty() {
+        if !sandbox.toolchains {
+            path.extend(["/usr/local/bin", "/usr/bin", "/bin"].map(str::to_owned));
+        }
+        env.insert("PATH".to_owned(), path.join(":"));
+    }
+    env.extend(sandbox.env.clone());
+    let pairs: Vec<String> = env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let bytes: usize = pairs.iter().map(String::len).sum();
+    if bytes > limits::TEMPLATE_ENV_BYTES_MAX {
+        let most = limits::TEMPLATE_ENV_BYTES_MAX;
+        let text =
+            format!("the variables of the sandbox take {bytes} bytes, and {most} are allowed");
+        return Err(Failure::new(Kind::Usage, text).hint("Shorten sandbox.env or sandbox.path."));
+    }
+    if let Some(pair) = pairs.iter().find(|pair| pair.contains('\0')) {
+        let name = pair.split('=').next().unwrap_or_default();
+        return Err(Failure::new(Kind::Usage, format!("the variable {name} has a NUL byte in it")));
+    }
+    Ok(pairs)
+}

@@ -1,0 +1,226 @@
+//! What a directory depends on and does not count as its content: folders that a package
+//! manager or a compiler filled.
+//!
+//! Owns which folders those are, by the file beside them that says so, and how they become
+//! one archive. They are brought into a sandbox as they are: not copied into a workspace,
+//! compared, or written back.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use outrigger_beneath::{Dir, Stat};
+use rustix::fs::FileType;
+use sha2::{Digest, Sha256};
+
+use crate::scratch::nameless;
+use crate::{Error, TooLarge, limits};
+
+/// Folders of what a project depends on, each with the files beside which it is one.
+const FOLDERS: [(&str, &[&str]); 12] = [
+    ("node_modules", &["package.json"]),
+    (".yarn", &["package.json"]),
+    (".venv", PYTHON),
+    ("venv", PYTHON),
+    ("env", PYTHON),
+    (".tox", PYTHON),
+    ("target", &["Cargo.toml"]),
+    ("vendor", &["composer.json", "Gemfile", "go.mod"]),
+    (".bundle", &["Gemfile"]),
+    ("deps", &["mix.exs"]),
+    ("_build", &["mix.exs"]),
+    (".build", &["Package.swift"]),
+];
+
+const PYTHON: &[&str] = &[
+    "pyproject.toml",
+    "requirements.txt",
+    "setup.py",
+    "setup.cfg",
+    "Pipfile",
+    "uv.lock",
+    "poetry.lock",
+];
+
+/// A virtual environment of Python says so by this file.
+const VENV: &str = "pyvenv.cfg";
+
+/// Whether a folder beside these names holds what they depend on.
+pub(crate) fn is_one(folder: &str, opened: &Dir, beside: &BTreeSet<OsString>) -> bool {
+    let by_name = FOLDERS.iter().find(|(name, _)| *name == folder);
+    let Some((_, manifests)) = by_name else { return false };
+    let is_there = |name: &&str| beside.contains(std::ffi::OsStr::new(name));
+    let is_venv = || matches!(opened.stat(&Path::new(folder).join(VENV)), Ok(Some(_)));
+    manifests.iter().any(|name| is_there(name))
+        && (!matches!(folder, ".venv" | "venv" | "env") || is_venv())
+}
+
+/// What becomes of the folders of what a directory depends on.
+#[derive(Debug, Clone, Copy)]
+pub enum DependencyPolicy<'a> {
+    /// They are named, and not taken; so are these, by their paths from the directory.
+    Apart(&'a [PathBuf]),
+    /// They are content like all else, if no rule leaves them out.
+    Content,
+}
+
+/// A folder of what a directory depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DependencyFolder {
+    /// Its path from the directory.
+    pub path: PathBuf,
+    /// Files and links in it.
+    pub files: u64,
+    /// The bytes of all of them.
+    pub bytes: u64,
+    /// Names what is in it, as far as the file system tells: another one for other content.
+    pub version: String,
+}
+
+/// One thing in a folder.
+struct FolderEntry {
+    path: PathBuf,
+    stat: Stat,
+}
+
+impl DependencyFolder {
+    /// Looks at a folder beneath a directory, and reads no file of it.
+    ///
+    /// # Errors
+    /// If it can't be read, or has more than [`limits::DEPENDENCY_FILES_MAX`] files.
+    pub fn measure(dir: &Path, path: &Path) -> Result<Self, Error> {
+        let opened = Dir::open(dir).map_err(Error::directory(dir))?;
+        let mut hasher = Sha256::new();
+        let (mut files, mut bytes) = (0, 0u64);
+        for FolderEntry { path, stat } in entries(dir, &opened, path)? {
+            hasher.update(path.as_os_str().as_encoded_bytes());
+            hasher.update(format!("\0{:o} {:?}", stat.mode, stat.kind));
+            // What a program leaves in a folder changes the folder's times as well.
+            if !stat.is_dir() {
+                files += 1;
+                bytes = bytes.saturating_add(stat.bytes);
+                hasher.update(format!(" {} {:?}\n", stat.bytes, stat.version));
+            }
+        }
+        let digest: [u8; 32] = hasher.finalize().into();
+        let version = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { path: path.to_owned(), files, bytes, version })
+    }
+
+    /// Packs it into a tar archive, uncompressed and at its beginning, in which it stands in
+    /// `top` and belongs to the user `owner`. Times and rights are kept, special files left
+    /// out.
+    ///
+    /// # Errors
+    /// If a file can't be read.
+    pub fn archive(
+        &self,
+        dir: &Path,
+        top: &Path,
+        owner: u64,
+        scratch: &Path,
+    ) -> Result<File, Error> {
+        let opened = Dir::open(dir).map_err(Error::directory(dir))?;
+        let file = nameless(scratch).map_err(Error::Archive)?;
+        let builder = tar::Builder::new(BufWriter::with_capacity(limits::WRITE_BYTES, file));
+        let mut layer = LayerBuilder { dir, opened: &opened, top, owner, builder };
+        let above: Vec<&Path> = self.path.ancestors().collect();
+        above.into_iter().rev().try_for_each(|path| layer.folder(path, 0o755, 0))?;
+        for FolderEntry { path, stat } in entries(dir, &opened, &self.path)? {
+            layer.add(&path, stat)?;
+        }
+        let finished = layer.builder.into_inner().and_then(|buffered| {
+            let mut archive = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
+            archive.rewind()?;
+            Ok(archive)
+        });
+        finished.map_err(Error::Archive)
+    }
+}
+
+struct LayerBuilder<'a> {
+    dir: &'a Path,
+    opened: &'a Dir,
+    top: &'a Path,
+    owner: u64,
+    builder: tar::Builder<BufWriter<File>>,
+}
+
+impl LayerBuilder<'_> {
+    fn add(&mut self, path: &Path, stat: Stat) -> Result<(), Error> {
+        let (mode, modified) = (stat.mode & 0o755, stat.version.modified.0);
+        match stat.kind {
+            FileType::Directory => self.folder(path, mode | 0o700, modified),
+            FileType::RegularFile => self.file(path, mode, modified),
+            FileType::Symlink => {
+                let unreadable = Error::unreadable(self.dir, path);
+                let target = self.opened.read_link(path).map_err(unreadable)?;
+                let mut header = self.header(tar::EntryType::Symlink, 0o777, modified);
+                let inside = self.top.join(path);
+                self.builder.append_link(&mut header, inside, target).map_err(Error::Archive)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn header(&self, kind: tar::EntryType, mode: u32, modified: i64) -> tar::Header {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_uid(self.owner);
+        header.set_gid(self.owner);
+        header.set_mode(mode);
+        header.set_mtime(u64::try_from(modified).unwrap_or(0));
+        header.set_size(0);
+        header
+    }
+
+    fn folder(&mut self, path: &Path, mode: u32, modified: i64) -> Result<(), Error> {
+        let mut header = self.header(tar::EntryType::Directory, mode, modified);
+        let inside = self.top.join(path);
+        self.builder.append_data(&mut header, inside, io::empty()).map_err(Error::Archive)
+    }
+
+    fn file(&mut self, path: &Path, mode: u32, modified: i64) -> Result<(), Error> {
+        let file = self.opened.file(path).map_err(Error::unreadable(self.dir, path))?;
+        let unreadable = |source| Error::Read { path: path.to_owned(), source };
+        let bytes = file.metadata().map_err(unreadable)?.len();
+        let mut header = self.header(tar::EntryType::Regular, mode, modified);
+        header.set_size(bytes);
+        let mut contents = file.take(bytes);
+        let inside = self.top.join(path);
+        self.builder.append_data(&mut header, inside, &mut contents).map_err(Error::Archive)?;
+        if contents.limit() > 0 {
+            return Err(Error::Shorter(path.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Everything in a folder, each directory before what is in it, sorted by path.
+fn entries(dir: &Path, opened: &Dir, top: &Path) -> Result<Vec<FolderEntry>, Error> {
+    let mut found = Vec::new();
+    let mut folders = vec![top.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let unreadable = Error::unreadable(dir, &folder);
+        let (here, names) = opened
+            .dir(&folder)
+            .and_then(|here| Ok((here.names()?.collect::<Result<Vec<_>, _>>()?, here)))
+            .map(|(names, here)| (here, names))
+            .map_err(unreadable)?;
+        for name in names {
+            let path = folder.join(&name);
+            let Ok(Some(stat)) = here.stat(Path::new(&name)) else { continue };
+            if stat.is_dir() {
+                folders.push(path.clone());
+            }
+            found.push(FolderEntry { path, stat });
+            if found.len() as u64 > limits::DEPENDENCY_FILES_MAX {
+                return Err(Error::TooLarge(TooLarge::Files(limits::DEPENDENCY_FILES_MAX)));
+            }
+        }
+    }
+    found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
+}

@@ -1,0 +1,180 @@
+//! A repository for a sandbox: the history that a person has, and nothing that runs.
+//!
+//! Owns what of a repository goes along: where it stands, its branches and tags, its index.
+//! Objects are not copied: the sandbox is shown them, and its repository borrows them
+//! (gitrepository-layout(5), `objects/info/alternates`). Left behind are settings, hooks,
+//! remotes with what stands in their addresses, stashes and logs. Runs no git, and reads no
+//! setting.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Git, bounded};
+use crate::{Error, limits};
+
+/// Where a sandbox is shown the objects.
+pub const OBJECTS: &str = "/srv/git/objects";
+
+/// A repository as a sandbox gets it.
+#[derive(Debug)]
+pub struct SandboxRepository {
+    /// The directory of the host with the objects.
+    pub objects: PathBuf,
+    /// What a person should know of it.
+    pub notes: Vec<String>,
+    files: BTreeMap<&'static str, Vec<u8>>,
+}
+
+impl SandboxRepository {
+    /// Of the repository whose top `dir` is. `None` if it is the top of none; with a reason
+    /// if it is one that can't go along.
+    ///
+    /// # Errors
+    /// If a file of it can't be read.
+    pub fn read(dir: &Path) -> Result<Option<Result<Self, String>>, Error> {
+        let Some(git) = Git::find(dir)?.filter(|git| git.top == dir) else { return Ok(None) };
+        if let Some(why) = git.unsuited() {
+            return Ok(Some(Err(why.to_owned())));
+        }
+        let Some(head) = git.read(&git.own, "HEAD", limits::GIT_FILE_BYTES_MAX)? else {
+            return Ok(None);
+        };
+        let refs = refs(&git)?;
+        let sha256 = refs.values().chain([&head]).any(|value| value.trim_ascii_end().len() == 64);
+        let mut files = BTreeMap::from([
+            ("HEAD", head),
+            ("config", config(sha256)),
+            ("packed-refs", packed(&refs)),
+        ]);
+        let mut notes = Vec::new();
+        if let Some(index) = git.index()? {
+            files.insert("index", index);
+        }
+        if let Some(shallow) = git.read(&git.common, "shallow", limits::REFS_BYTES_MAX)? {
+            files.insert("shallow", shallow);
+            notes.push("the clone is shallow: its history ends where it was cut".to_owned());
+        }
+        files.insert("objects/info/alternates", format!("{OBJECTS}\n").into_bytes());
+        let objects = git.common_place.join("objects");
+        Ok(Some(Ok(Self { objects, notes, files })))
+    }
+
+    /// A tar archive of it, in which it stands in `top` and belongs to the user `owner`.
+    ///
+    /// # Errors
+    /// None that memory does not have.
+    pub fn archive(&self, top: &Path, owner: u64) -> io::Result<Vec<u8>> {
+        let mut builder = tar::Builder::new(Vec::new());
+        let header = |kind, bytes: usize, mode| {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_uid(owner);
+            header.set_gid(owner);
+            header.set_mode(mode);
+            header.set_mtime(0);
+            header.set_size(bytes as u64);
+            header
+        };
+        let git = top.join(".git");
+        let folders =
+            ["", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"];
+        for folder in [top.to_owned()].into_iter().chain(folders.iter().map(|name| git.join(name)))
+        {
+            let mut header = header(tar::EntryType::Directory, 0, 0o755);
+            builder.append_data(&mut header, folder, io::empty())?;
+        }
+        for (name, contents) in &self.files {
+            let mut header = header(tar::EntryType::Regular, contents.len(), 0o644);
+            builder.append_data(&mut header, git.join(name), contents.as_slice())?;
+        }
+        builder.into_inner()
+    }
+}
+
+impl Git {
+    /// Why a sandbox can't have it, if it can't.
+    fn unsuited(&self) -> Option<&'static str> {
+        let has = |path: &str| matches!(self.common.stat(Path::new(path)), Ok(Some(_)));
+        if has("reftable") {
+            return Some("its references are in a reftable, which is not read here");
+        }
+        if has("objects/info/alternates") {
+            return Some(
+                "it borrows objects of another repository; `git repack -a -d` makes it whole",
+            );
+        }
+        None
+    }
+}
+
+/// Settings that make it a repository, and let commits be made.
+fn config(sha256: bool) -> Vec<u8> {
+    let (version, extensions) =
+        if sha256 { (1, "[extensions]\n\tobjectFormat = sha256\n") } else { (0, "") };
+    format!(
+        "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n{extensions}[user]\n\tname = agent\n\temail = agent@localhost\n[gc]\n\tauto = 0\n"
+    )
+    .into_bytes()
+}
+
+/// Branches, tags and what remotes had, by name.
+fn refs(git: &Git) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+    let mut refs = BTreeMap::new();
+    if let Some(packed) = git.read(&git.common, "packed-refs", limits::REFS_BYTES_MAX)? {
+        for line in packed.split(|byte| *byte == b'\n') {
+            let Ok(line) = std::str::from_utf8(line) else { continue };
+            let Some((value, name)) = line.split_once(' ').filter(|(value, _)| is_hash(value))
+            else {
+                continue;
+            };
+            if is_wanted(name) {
+                refs.insert(name.to_owned(), value.as_bytes().to_owned());
+            }
+        }
+    }
+    let mut folders: Vec<String> =
+        ["heads", "tags", "remotes"].map(|it| format!("refs/{it}")).into();
+    while let Some(folder) = folders.pop() {
+        let Ok(opened) = git.common.dir(Path::new(&folder)) else { continue };
+        let names = opened.names().map_err(Error::unreadable(&git.place, Path::new(&folder)))?;
+        for name in names.flatten() {
+            let Some(name) = name.to_str() else { continue };
+            let path = format!("{folder}/{name}");
+            match opened.stat(Path::new(name)) {
+                Ok(Some(stat)) if stat.is_dir() => folders.push(path),
+                Ok(Some(stat)) if stat.is_file() => {
+                    let Ok(file) = opened.file(Path::new(name)) else { continue };
+                    let value = bounded(file, Path::new(&path), limits::GIT_FILE_BYTES_MAX)?;
+                    let value = value.trim_ascii_end();
+                    if std::str::from_utf8(value).is_ok_and(is_hash) {
+                        refs.insert(path, value.to_owned());
+                    }
+                }
+                _ => {}
+            }
+            if refs.len() + folders.len() > limits::REFS_MAX {
+                return Ok(refs);
+            }
+        }
+    }
+    Ok(refs)
+}
+
+fn is_hash(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn is_wanted(name: &str) -> bool {
+    ["refs/heads/", "refs/tags/", "refs/remotes/"].iter().any(|top| name.starts_with(top))
+}
+
+/// As git packs them, sorted.
+fn packed(refs: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
+    let mut text = Vec::new();
+    for (name, value) in refs {
+        text.extend_from_slice(value);
+        text.extend_from_slice(format!(" {name}\n").as_bytes());
+    }
+    text
+}

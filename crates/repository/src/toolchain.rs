@@ -1,0 +1,136 @@
+//! Which tools of a person's machine a project is worked on with.
+//!
+//! Owns the way from a person's PATH to directories that a sandbox can be shown and a PATH
+//! for it: a manager's stand-ins (pyenv, rustup, asdf, mise, volta) are replaced by the
+//! version that they would run, as the project's own files say. Runs nothing, and believes a
+//! project's file no more than a version's name: what is shown lies where the manager keeps
+//! what it installed.
+
+mod java;
+mod node;
+mod python;
+mod rust;
+mod search;
+mod stand_ins;
+mod version_file;
+
+use std::path::{Component, Path, PathBuf};
+
+use self::search::{Search, is_seen};
+
+pub use self::search::{Shell, Toolchain, Toolchains};
+
+/// Where every sandbox over the host's tools has programs already.
+const SYSTEM: [&str; 7] =
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games"];
+/// Variables that tell compilers and build tools how to work. A secret is in none of them.
+const PASSED: [&str; 22] = [
+    "AR",
+    "CC",
+    "CXX",
+    "CFLAGS",
+    "CXXFLAGS",
+    "CPPFLAGS",
+    "LDFLAGS",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "PKG_CONFIG_PATH",
+    "CMAKE_PREFIX_PATH",
+    "MAKEFLAGS",
+    "RUSTFLAGS",
+    "CARGO_INCREMENTAL",
+    "GOFLAGS",
+    "GOOS",
+    "GOARCH",
+    "CGO_ENABLED",
+    "NODE_ENV",
+    "PYTHONDONTWRITEBYTECODE",
+    "LC_ALL",
+    "TZ",
+];
+
+/// Finds the tools of a project in `dir`, as the person's shell would run them there.
+#[must_use]
+pub fn toolchains(dir: &Path, shell: &Shell) -> Toolchains {
+    let mut search = Search::new(dir, shell);
+    let path = shell.vars.get("PATH").map_or("", String::as_str);
+    for entry in path.split(':') {
+        self::entry(&mut search, Path::new(entry));
+    }
+    python::of_environments(&mut search);
+    java::of_home(&mut search);
+    go(&mut search);
+    let system = SYSTEM.iter().map(PathBuf::from);
+    let mut tools = search.tools;
+    tools.path.extend(system.filter(|dir| dir.is_dir()));
+    let mut seen = Vec::new();
+    tools.path.retain(|dir| {
+        let new = !seen.contains(dir);
+        seen.push(dir.clone());
+        new
+    });
+    for name in PASSED {
+        if let Some(value) = shell.vars.get(name) {
+            tools.env.entry(name.to_owned()).or_insert_with(|| value.clone());
+        }
+    }
+    tools.shown = outermost(std::mem::take(&mut tools.shown));
+    tools
+}
+
+/// Those that are in no other one.
+fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort();
+    paths.dedup();
+    let all = paths.clone();
+    paths.retain(|path| !all.iter().any(|other| other != path && path.starts_with(other)));
+    paths
+}
+
+/// One entry of the PATH.
+fn entry(search: &mut Search<'_>, entry: &Path) {
+    // One that is not absolute means another place in each directory.
+    let plain = entry.components().all(|part| !matches!(part, Component::ParentDir));
+    if !entry.is_absolute() || !plain {
+        return;
+    }
+    let Ok(real) = std::fs::canonicalize(entry) else { return };
+    if !search.seen.insert(real.clone()) {
+        return;
+    }
+    if is_seen(&real) || real.starts_with(search.dir) {
+        search.tools.path.push(entry.to_owned());
+        return;
+    }
+    let done = rust::entry(search, &real)
+        || python::entry(search, &real)
+        || node::entry(search, &real)
+        || stand_ins::entry(search, &real);
+    // Stand-ins of a manager that is not known here run nothing without it.
+    if !done && !real.ends_with("shims") {
+        search.plain(&real);
+    }
+}
+
+/// Go finds its own tools from where it is; what it downloaded lies elsewhere.
+fn go(search: &mut Search<'_>) {
+    let runs = search.tools.path.iter().any(|dir| dir.join("go").is_file());
+    let in_usr = Path::new("/usr/local/go/bin");
+    if !runs && !in_usr.join("go").is_file() {
+        return;
+    }
+    if !runs {
+        search.tools.path.push(in_usr.to_owned());
+    }
+    let workspace = search.shell.dir("GOPATH", "go");
+    let modules = search.shell.vars.get("GOMODCACHE").map(PathBuf::from);
+    let modules = modules.unwrap_or_else(|| workspace.join("pkg/mod"));
+    if search.show(&modules) {
+        search.set("GOMODCACHE", modules.display().to_string());
+    }
+    search.set("GOPROXY", "off");
+    search.set("GOTOOLCHAIN", "local");
+}
+
+#[cfg(test)]
+mod tests;
