@@ -21,6 +21,8 @@ pub(crate) const WORKSPACE_BYTES_DEFAULT: u64 = 512 << 20;
 pub(crate) const WORKSPACE_FILES_DEFAULT: u64 = 50_000;
 /// Bytes of one folder of what a directory depends on.
 pub(crate) const DEPENDENCY_BYTES_DEFAULT: u64 = 4 << 30;
+/// For how long it is noted which layer was made of a folder, in milliseconds.
+pub(crate) const DEPENDENCY_NOTE_MS_MAX: u64 = 30 * 24 * 3_600_000;
 /// Bytes of all variables that a template says.
 pub(crate) const TEMPLATE_ENV_BYTES_MAX: usize = 24 << 10;
 /// What an error shows of a line of a configuration.

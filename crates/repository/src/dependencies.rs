@@ -6,7 +6,7 @@
 //! compared, or written back.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -51,10 +51,9 @@ const VENV: &str = "pyvenv.cfg";
 pub(crate) fn is_one(folder: &str, opened: &Dir, beside: &BTreeSet<OsString>) -> bool {
     let by_name = FOLDERS.iter().find(|(name, _)| *name == folder);
     let Some((_, manifests)) = by_name else { return false };
-    let is_there = |name: &&str| beside.contains(std::ffi::OsStr::new(name));
+    let is_there = |name: &&str| beside.contains(OsStr::new(name));
     let is_venv = || matches!(opened.stat(&Path::new(folder).join(VENV)), Ok(Some(_)));
-    manifests.iter().any(|name| is_there(name))
-        && (!matches!(folder, ".venv" | "venv" | "env") || is_venv())
+    manifests.iter().any(is_there) && (!matches!(folder, ".venv" | "venv" | "env") || is_venv())
 }
 
 /// What becomes of the folders of what a directory depends on.

@@ -104,6 +104,8 @@ pub const ACTIVITY_LATE_MS: u64 = 1_000;
 /// From the decision that a guest is to hand over until its answer; after it the
 /// guest is killed and its commands are forgotten.
 pub const HANDOVER_MS_MAX: u64 = 30_000;
+/// For how long a template of a project is kept that nobody saves again, in milliseconds.
+pub const PROJECT_MS_MAX: u64 = 14 * 24 * 3_600_000;
 /// One record of the state directory: what a sandbox, layer or snapshot is.
 pub const RECORD_BYTES_MAX: u64 = 1 << 20;
 /// Entries of a tree whose fingerprint the spawner takes itself; larger trees are for

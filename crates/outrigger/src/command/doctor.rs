@@ -1,8 +1,10 @@
 //! `outrigger doctor`: what this machine offers, what is missing, and what fixes it.
 
 use clap::Args;
+use outrigger_repository::toolchain::{Toolchains, toolchains};
 use outrigger_sandbox::{Backend, Capabilities, Layer};
 use serde_json::json;
+use std::path::PathBuf;
 
 use super::gc;
 use crate::config::Config;
@@ -10,7 +12,7 @@ use crate::exit::Outcome;
 use crate::flags::{Limits, Model, Output};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert};
-use crate::{compose, models};
+use crate::{compose, models, project};
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
@@ -32,6 +34,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
         Ok(store) => Some(space(paths, &config, store).await?),
         Err(_) => None,
     };
+    let tools = ToolReport::make(&config);
     let model = config.model.choice().and_then(|choice| models::open(&choice));
     if screen.is_json() {
         show::line(&json!({
@@ -46,6 +49,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
             },
             "store": { "ok": store.is_ok(), "dir": paths.data().display().to_string() },
             "space": space.as_ref().map(object),
+            "tools": tools.object(),
             "model": match &model {
                 Ok(opened) => json!({ "ok": true, "spec": opened.spec }),
                 Err(failure) => json!({ "ok": false, "error": failure.message }),
@@ -72,6 +76,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
     if let Some(found) = &space {
         found.tell(&screen);
     }
+    tools.tell(&screen);
     tell_model(&screen, &model);
     screen.note(Tone::Strong, "Configuration");
     match paths.configs() {
@@ -83,6 +88,51 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
     capabilities.map_err(|error| compose::no_sandbox(&error))?;
     store?;
     Ok(0)
+}
+
+/// The tools that a session in this directory would be shown.
+struct ToolReport(Option<Toolchains>);
+
+impl ToolReport {
+    fn make(config: &Config) -> Self {
+        let wanted = config.sandboxes.first().is_some_and(|sandbox| sandbox.toolchains);
+        let here =
+            std::env::current_dir().ok().filter(|_| wanted && project::is_over_host_tools(config));
+        Self(here.map(|here| toolchains(&here, &project::shell())))
+    }
+
+    fn object(&self) -> serde_json::Value {
+        let Some(tools) = &self.0 else { return serde_json::Value::Null };
+        let found = tools.found.iter().map(|tool| {
+            json!({
+                "name": tool.name,
+                "chosen_by": tool.chosen_by.as_ref().map(|path| path.display().to_string()),
+            })
+        });
+        let texts = |paths: &[PathBuf]| {
+            paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
+        };
+        json!({
+            "found": found.collect::<Vec<_>>(), "shown": texts(&tools.shown),
+            "path": texts(&tools.path), "env": tools.env, "notes": tools.notes,
+        })
+    }
+
+    fn tell(&self, screen: &Screen) {
+        let Some(tools) = &self.0 else { return };
+        screen.note(Tone::Strong, "Tools, as a session in this directory is shown them");
+        for tool in &tools.found {
+            let by = tool.chosen_by.as_ref();
+            let by = by.map_or_else(String::new, |path| format!(", as {} says", path.display()));
+            screen.note(Tone::Good, format!("  ✓ {}{by}", tool.name));
+        }
+        for note in &tools.notes {
+            screen.note(Tone::Warning, format!("  – {note}"));
+        }
+        for path in &tools.shown {
+            screen.note(Tone::Detail, format!("  read-only: {}", path.display()));
+        }
+    }
 }
 
 /// What is kept here.

@@ -65,6 +65,11 @@ pub(crate) async fn execute(paths: &Paths, asked: Gc) -> Outcome<u8> {
         for (path, _) in &after.patches {
             gone(path)?;
         }
+        for (path, _, written_ms) in files(&paths.dependencies())? {
+            if written_ms.saturating_add(limits::DEPENDENCY_NOTE_MS_MAX) < now_ms() {
+                gone(&path)?;
+            }
+        }
         store.sqlite.remove_blobs(after.blobs.clone()).await?;
         if after.space.free_bytes >= limits::FREE_BYTES_MAX {
             screen.during("making the database smaller", store.sqlite.compact()).await?;

@@ -364,4 +364,8 @@ impl Backend for Native {
     async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
         self.ask_done(Request::Destroy(id.clone())).await
     }
+
+    async fn sweep(&self) -> Result<usize, Error> {
+        self.remove_old_projects().await
+    }
 }

@@ -13,8 +13,11 @@ use sha2::{Digest, Sha256};
 
 use super::ImageDigest;
 use super::install::{astray, now_ms};
-use super::request::{HOST_TOOLS, HostPaths, ImageAnswer, ImageRequest, Template, UnpackRequest};
+use super::request::{
+    HOST_TOOLS, HostPaths, ImageAnswer, ImageRequest, Template, UnpackRequest, is_over_host_tools,
+};
 use crate::backend::{Native, blocking};
+use crate::limits;
 
 /// What a project needs beside the host's tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,6 +90,20 @@ impl Native {
             ImageAnswer::Unpacked { .. } => Ok(diff),
             _ => Err(astray()),
         }
+    }
+
+    /// Removes templates of projects that were not saved again for
+    /// [`limits::PROJECT_MS_MAX`] and that nothing stands on. Says how many.
+    pub(crate) async fn remove_old_projects(&self) -> Result<usize, Error> {
+        let before = self.templates().await?;
+        let is_old = |it: &&Template| {
+            is_over_host_tools(&it.name)
+                && it.made_at_ms.saturating_add(limits::PROJECT_MS_MAX) < now_ms()
+        };
+        for old in before.iter().filter(is_old) {
+            self.remove_template(&old.name).await?;
+        }
+        Ok(before.len().saturating_sub(self.templates().await?.len()))
     }
 
     /// Keeps a template of a project, and gives its name. One that is kept again counts as

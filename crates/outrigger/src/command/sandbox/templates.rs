@@ -1,7 +1,7 @@
 //! Templates of the native backend: root filesystems out of images.
 
 use clap::Subcommand;
-use outrigger_sandbox_native::{Archive, Progress, Registry, Template};
+use outrigger_sandbox_native::{Archive, Progress, Registry, Template, is_over_host_tools};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Mutex;
@@ -103,7 +103,11 @@ fn tell(template: &Template, output: Output) -> Outcome<u8> {
 }
 
 pub(super) async fn ls(paths: &Paths, config: &Config, output: Output) -> Outcome<u8> {
-    let all = compose::native(paths, config, None).await?.templates().await;
+    // Those of projects are made and removed by themselves.
+    let images = |all: Vec<Template>| {
+        all.into_iter().filter(|template| !is_over_host_tools(&template.name)).collect::<Vec<_>>()
+    };
+    let all = compose::native(paths, config, None).await?.templates().await.map(images);
     let all = all.map_err(|error| failed(&error))?;
     if output.json.is_some() {
         let all: Vec<_> = all.iter().map(object).collect();
