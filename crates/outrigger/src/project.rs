@@ -61,11 +61,14 @@ pub(crate) async fn prepare(
     if !is_over_host_tools(config) {
         return Ok(ProjectSandbox::default());
     }
-    let tools = if sandbox.toolchains { toolchains(dir, &shell()) } else { Toolchains::default() };
+    let mut tools =
+        if sandbox.toolchains { toolchains(dir, &shell()) } else { Toolchains::default() };
+    // The spawner is told of paths as text.
+    tools.shown.retain(|path| path.to_str().is_some());
     let layers = layers(paths, config, native, (dir, folders), screen).await?;
     tell(&tools, &layers, screen);
     let env = environment(sandbox, &tools, &layers)?;
-    let workspace = Some(dir.to_owned());
+    let workspace = dir.to_str().map(PathBuf::from);
     let mut host = HostPaths { read_only: tools.shown, elsewhere: Vec::new(), workspace };
     let (mut digests, mut dependencies): (Vec<_>, Vec<_>) =
         layers.into_iter().map(|it| (it.digest, it.path)).unzip();

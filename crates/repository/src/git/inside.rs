@@ -14,7 +14,7 @@ use super::{Git, bounded};
 use crate::{Error, limits};
 
 /// Where a sandbox is shown the objects.
-pub const OBJECTS: &str = "/srv/git/objects";
+pub const OBJECTS: &str = "/var/outrigger/objects";
 
 /// A repository as a sandbox gets it.
 #[derive(Debug)]

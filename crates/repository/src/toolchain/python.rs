@@ -7,13 +7,13 @@ use super::version_file::VersionFile;
 
 /// Whether an entry of the PATH is pyenv's: the versions take the place of its stand-ins.
 pub(super) fn entry(search: &mut Search<'_>, bin: &Path) -> bool {
-    let root = search.shell.dir("PYENV_ROOT", ".pyenv");
-    let Ok(root) = std::fs::canonicalize(root) else { return false };
-    if !bin.starts_with(&root) || bin.starts_with(root.join("versions")) {
+    let is_root = |dir: &&Path| dir.join("versions").is_dir() && dir.join("shims").is_dir();
+    let Some(root) = bin.ancestors().skip(1).find(is_root) else { return false };
+    if bin.starts_with(root.join("versions")) {
         return false;
     }
     if bin == root.join("shims") {
-        of_pyenv(search, &root);
+        of_pyenv(search, root);
     }
     true
 }

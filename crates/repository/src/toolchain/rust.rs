@@ -14,6 +14,9 @@ pub(super) fn entry(search: &mut Search<'_>, bin: &Path) -> bool {
         return false;
     }
     let home = search.shell.dir("RUSTUP_HOME", ".rustup");
+    // Where whoever runs this has another home than who installed it.
+    let beside = bin.ancestors().nth(2).map(|dir| dir.join(".rustup"));
+    let home = if home.is_dir() { home } else { beside.unwrap_or(home) };
     let installed = Installed::read(&home);
     let (wanted, chosen_by) = wanted(search, &home);
     let found = wanted.as_deref().and_then(|wanted| installed.find(wanted));
@@ -38,6 +41,7 @@ pub(super) fn entry(search: &mut Search<'_>, bin: &Path) -> bool {
 /// What cargo installed and downloaded.
 fn cargo(search: &mut Search<'_>, bin: &Path) {
     let home = search.shell.dir("CARGO_HOME", ".cargo");
+    let home = if home.is_dir() { home } else { bin.parent().map_or(home, Path::to_owned) };
     for part in OF_CARGO {
         search.show(&home.join(part));
     }
