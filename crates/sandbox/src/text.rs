@@ -11,7 +11,7 @@ use crate::{ContentDigest, EditReport, FileError, FileErrorKind, Lines, Occurren
 
 mod search;
 
-pub use search::{Glob, GrepMatcher, is_binary, skips_git};
+pub use search::{Glob, GrepMatcher, SkipList, is_binary};
 
 /// SHA-256 of some bytes.
 #[must_use]

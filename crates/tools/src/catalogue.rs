@@ -248,7 +248,8 @@ pub(crate) const TOOLS: &[Tool] = &[
         name: ToolName::Glob,
         description: "Finds files by name: `*` and `?` within one name, `**` over any number of \
                       directories, `[..]`, `{a,b}`. A pattern without `/` matches at any depth. \
-                      Hidden files are found too; .git is left out unless it is named.",
+                      Hidden files are found too; .git, node_modules, .venv and __pycache__ are left \
+                      out unless they are named.",
         kind: ToolKind::ReadFiles,
         fields: &[
             Field {
@@ -265,7 +266,8 @@ pub(crate) const TOOLS: &[Tool] = &[
         description: "Searches the contents of files line by line and gives matches as \
                       `path:line:text`. The pattern is a regular expression without look-around \
                       and back-references, unless `literal` is set. Binary files are passed over; \
-                      .git is left out unless it is named.",
+                      .git, node_modules, .venv and __pycache__ are left out unless they are \
+                      named.",
         kind: ToolKind::ReadFiles,
         fields: &[
             Field { name: "pattern", kind: TEXT, need: Need::Required, doc: "What to look for." },

@@ -14,10 +14,6 @@ use super::walk::{SearchDeadline, SkipPolicy, UnreadablePolicy, WalkEntry, walk}
 use super::write::{SLOW, digest_of};
 use crate::limits;
 
-fn git(skips: bool) -> SkipPolicy<'static> {
-    if skips { SkipPolicy::Git } else { SkipPolicy::These(&[]) }
-}
-
 fn absolute(root: &ResolvedPath, relative: &str) -> String {
     if root.path == "/" { format!("/{relative}") } else { format!("{}/{relative}", root.path) }
 }
@@ -28,7 +24,7 @@ pub(super) fn glob(root: &str, pattern: &str, paths_max: u32) -> Result<FileRepl
     let resolved = ResolvedPath::find(root, Symlinks::Followed)?;
     let (found, ended) = walk(
         &resolved,
-        git(glob.skips_git(&resolved.path)),
+        SkipPolicy::Search(glob.skip_list(&resolved.path)),
         UnreadablePolicy::Skipped,
         SearchDeadline::started(),
         |found| {
@@ -84,11 +80,13 @@ pub(super) fn grep(
         let name = resolved.path.rsplit('/').next().unwrap_or_default();
         (if wanted(name) { vec![resolved] } else { Vec::new() }, false)
     } else {
-        let skips = glob
-            .as_ref()
-            .map_or_else(|| text::skips_git(&resolved.path), |glob| glob.skips_git(&resolved.path));
+        let skips = match &glob {
+            Some(glob) => glob.skip_list(&resolved.path),
+            None => text::SkipList::beneath(&resolved.path),
+        };
         let keep = |found: &WalkEntry| found.kind == EntryKind::File && wanted(&found.relative);
-        let (found, ended) = walk(&resolved, git(skips), UnreadablePolicy::Skipped, until, keep)?;
+        let (found, ended) =
+            walk(&resolved, SkipPolicy::Search(skips), UnreadablePolicy::Skipped, until, keep)?;
         (found.into_iter().map(|found| resolved.child(&found.relative)).collect(), ended)
     };
     let most = matches_max.min(door::MATCHES_MAX) as usize;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::limits as door;
+use outrigger_sandbox::text::SkipList;
 use outrigger_sandbox::{EntryKind, FileError, FileErrorKind};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
@@ -23,8 +24,8 @@ pub(super) struct WalkEntry {
 /// Which directories a walk passes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SkipPolicy<'a> {
-    /// What git keeps for itself, wherever it is.
-    Git,
+    /// What a search passes over, wherever it is.
+    Search(SkipList),
     /// Those with these paths from the root of the walk.
     These(&'a [String]),
 }
@@ -32,7 +33,7 @@ pub(super) enum SkipPolicy<'a> {
 impl SkipPolicy<'_> {
     fn skips(self, name: &str, relative: &str) -> bool {
         match self {
-            Self::Git => name == ".git",
+            Self::Search(list) => list.skips(name),
             Self::These(paths) => paths.iter().any(|path| path == relative),
         }
     }

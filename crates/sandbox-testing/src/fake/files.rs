@@ -186,10 +186,6 @@ fn make_dir(tree: &mut Tree, path: &str) -> Result<FileReply, FileError> {
     Ok(FileReply::Done)
 }
 
-fn is_in_git(relative: &str) -> bool {
-    relative.split('/').any(|part| part == ".git")
-}
-
 /// The path relative to a root, for a path beneath it.
 fn relative<'a>(root: &str, path: &'a str) -> &'a str {
     path.strip_prefix(root).unwrap_or(path).trim_start_matches('/')
@@ -198,10 +194,10 @@ fn relative<'a>(root: &str, path: &'a str) -> &'a str {
 fn glob(tree: &Tree, root: &str, pattern: &str, max: u32) -> Result<FileReply, FileError> {
     let matcher = text::Glob::new(pattern)?;
     let resolved = directory(tree, root)?;
-    let skips_git = matcher.skips_git(&resolved.path);
+    let skips = matcher.skip_list(&resolved.path);
     let wanted = |path: &str| {
         let relative = relative(&resolved.path, path);
-        matcher.matches(relative) && !(skips_git && is_in_git(relative))
+        matcher.matches(relative) && !skips.hides(relative)
     };
     let files = tree.beneath(&resolved.path).filter(|(path, node)| {
         let file = match node {
@@ -226,9 +222,9 @@ fn grep(
     let matcher = text::GrepMatcher::new(pattern)?;
     let glob = glob.map(text::Glob::new).transpose()?;
     let resolved = tree.resolve(root, Symlinks::Followed)?;
-    let skips_git = match &glob {
-        Some(glob) => glob.skips_git(&resolved.path),
-        None => text::skips_git(&resolved.path),
+    let skips = match &glob {
+        Some(glob) => glob.skip_list(&resolved.path),
+        None => text::SkipList::beneath(&resolved.path),
     };
     let single = match tree.get(&resolved)? {
         Node::Directory => None,
@@ -244,7 +240,7 @@ fn grep(
         let relative = relative(&resolved.path, path);
         let name = if relative.is_empty() { path.rsplit('/').next() } else { Some(relative) };
         let name = name.unwrap_or_default();
-        !(skips_git && is_in_git(relative)) && glob.as_ref().is_none_or(|glob| glob.matches(name))
+        !skips.hides(relative) && glob.as_ref().is_none_or(|glob| glob.matches(name))
     };
     let files = single.into_iter().chain(beneath);
     let texts = files.filter(|(path, bytes)| wanted(path) && !text::is_binary(bytes));

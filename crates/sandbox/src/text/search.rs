@@ -40,7 +40,38 @@ pub fn is_binary(contents: &[u8]) -> bool {
 #[derive(Debug, Clone)]
 pub struct Glob {
     matcher: Regex,
-    names_git: bool,
+    skips: SkipList,
+}
+
+/// Folders that a search passes over unless it names them: what git keeps for itself, and
+/// what a package manager fills.
+const SKIPPED: [&str; 4] = [".git", "node_modules", ".venv", "__pycache__"];
+
+/// Which of those folders one search passes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SkipList([bool; SKIPPED.len()]);
+
+impl SkipList {
+    /// Of a search without a glob beneath `root`: all that the root does not name.
+    #[must_use]
+    pub fn beneath(root: impl AsRef<Path>) -> Self {
+        let names = |name: &str| {
+            root.as_ref().components().any(|part| part == Component::Normal(name.as_ref()))
+        };
+        Self(SKIPPED.map(|name| !names(name)))
+    }
+
+    /// Whether it passes over a folder of that name.
+    #[must_use]
+    pub fn skips(self, name: &str) -> bool {
+        SKIPPED.iter().zip(self.0).any(|(skipped, skips)| skips && *skipped == name)
+    }
+
+    /// Whether it passes over one of the folders in which a path lies.
+    #[must_use]
+    pub fn hides(self, relative: &str) -> bool {
+        relative.split('/').any(|part| self.skips(part))
+    }
 }
 
 impl Glob {
@@ -63,7 +94,7 @@ impl Glob {
             .empty_alternates(true)
             .build()
             .map_err(|error| invalid(pattern, error.kind().to_string()))?;
-        let names_git = relative.split('/').any(|name| name == ".git");
+        let skips = SkipList(SKIPPED.map(|name| !relative.split('/').any(|part| part == name)));
         // Not by `Glob::compile_matcher`, which panics on what nests too deep for the
         // regular expression that it becomes.
         let matcher = RegexBuilder::new(glob.regex())
@@ -72,7 +103,7 @@ impl Glob {
             .dfa_size_limit(limits::REGEX_BYTES_MAX)
             .build()
             .map_err(|error| invalid(pattern, error.to_string()))?;
-        Ok(Self { matcher, names_git })
+        Ok(Self { matcher, skips })
     }
 
     /// Whether a path, relative to the root of the search, matches.
@@ -81,19 +112,12 @@ impl Glob {
         self.matcher.is_match(relative.as_ref().as_os_str().as_encoded_bytes())
     }
 
-    /// Whether a search beneath `root` passes over directories called `.git`: yes,
-    /// unless the pattern or the root names one.
+    /// What a search beneath `root` passes over: what neither the pattern nor the root names.
     #[must_use]
-    pub fn skips_git(&self, root: impl AsRef<Path>) -> bool {
-        !self.names_git && skips_git(root)
+    pub fn skip_list(&self, root: impl AsRef<Path>) -> SkipList {
+        let (SkipList(pattern), SkipList(root)) = (self.skips, SkipList::beneath(root));
+        SkipList(std::array::from_fn(|index| pattern[index] && root[index]))
     }
-}
-
-/// Whether a search without a glob beneath `root` passes over directories called
-/// `.git`: yes, unless the root names one.
-#[must_use]
-pub fn skips_git(root: impl AsRef<Path>) -> bool {
-    !root.as_ref().components().any(|part| part == Component::Normal(".git".as_ref()))
 }
 
 /// Finds lines that match a [`GrepPattern`].
@@ -190,13 +214,17 @@ mod tests {
             assert_eq!(Glob::new(pattern).unwrap().matches(path), expected, "{pattern} {path}");
         }
         let skips = [
-            ("*", "/w", true),
-            (".git/*", "/w", false),
-            ("*", "/w/.git", false),
-            ("*", "/w/.github", true),
+            ("*", "/w", ".git", true),
+            (".git/*", "/w", ".git", false),
+            ("*", "/w/.git", ".git", false),
+            ("*", "/w/.github", ".git", true),
+            ("*", "/w", ".github", false),
+            ("*", "/w/.git", "node_modules", true),
+            ("node_modules/**", "/w", "node_modules", false),
         ];
-        for (pattern, root, expected) in skips {
-            assert_eq!(Glob::new(pattern).unwrap().skips_git(root), expected, "{pattern} {root}");
+        for (pattern, root, name, expected) in skips {
+            let list = Glob::new(pattern).unwrap().skip_list(root);
+            assert_eq!(list.skips(name), expected, "{pattern} {root} {name}");
         }
     }
 

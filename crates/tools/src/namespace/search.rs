@@ -2,6 +2,7 @@
 //!
 //! Owns the limits of a search: what is beyond them is left out, and said to be.
 
+use outrigger_sandbox::text::SkipList;
 use outrigger_sandbox::{FileError, FileErrorKind, GrepMatch, GrepPattern, limits as door, text};
 
 use super::tree_files::TreeFiles;
@@ -37,7 +38,7 @@ impl TreeFiles {
             return Err(super::tree_files::error(FileErrorKind::NotADirectory, folder, detail));
         }
         let PathListing { mut paths, mut truncated } =
-            self.walk(folder, matcher.skips_git(folder)).await?;
+            self.walk(folder, matcher.skip_list(folder)).await?;
         paths.retain(|path| matcher.matches(relative(root, path)));
         truncated |= super::cut(&mut paths, paths_max.min(door::ENTRIES_MAX));
         self.show(paths.iter().map(String::as_str)).await?;
@@ -56,12 +57,12 @@ impl TreeFiles {
         let matcher = text::GrepMatcher::new(pattern)?;
         let glob = glob.map(text::Glob::new).transpose()?;
         let most = matches_max.min(door::MATCHES_MAX) as usize;
-        let skips_git = match &glob {
-            Some(glob) => glob.skips_git(folder),
-            None => text::skips_git(folder),
+        let skips = match &glob {
+            Some(glob) => glob.skip_list(folder),
+            None => text::SkipList::beneath(folder),
         };
         let PathListing { paths, mut truncated } = if self.stat(folder).await?.folder {
-            self.walk(folder, skips_git).await?
+            self.walk(folder, skips).await?
         } else {
             PathListing { paths: vec![folder.to_owned()], truncated: false }
         };
@@ -95,7 +96,7 @@ impl TreeFiles {
     }
 
     /// Files beneath a folder, sorted by path.
-    async fn walk(&self, folder: &str, skips_git: bool) -> Result<PathListing, FileError> {
+    async fn walk(&self, folder: &str, skips: SkipList) -> Result<PathListing, FileError> {
         let mut walked = PathListing::default();
         let mut folders = vec![folder.to_owned()];
         let mut looked = 0;
@@ -112,7 +113,7 @@ impl TreeFiles {
                 for entry in entries {
                     let path = format!("{folder}/{}", entry.name);
                     match entry.node.folder {
-                        true if skips_git && entry.name == ".git" => {}
+                        true if skips.skips(&entry.name) => {}
                         true => folders.push(path),
                         false => walked.paths.push(path),
                     }

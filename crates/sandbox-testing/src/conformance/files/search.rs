@@ -101,13 +101,14 @@ async fn glob_with_all_its_signs(context: Context) -> Outcome {
 }
 
 async fn glob_passes_over_git(context: Context) -> Outcome {
-    tree(&context, &[(".git/config", ""), (".github/x", ""), ("sub/.git/config", ""), ("f", "")])
-        .await?;
+    let files = [".git/config", ".github/x", "sub/.git/config", "f", "sub/node_modules/a/b"];
+    tree(&context, &files.map(|path| (path, ""))).await?;
     globs(
         &context,
         &[
             ("**", &[".github/x", "f"]),
             (".git/*", &[".git/config"]),
+            ("**/node_modules/**", &["sub/node_modules/a/b"]),
             ("**/.git/config", &[".git/config", "sub/.git/config"]),
         ],
     )
@@ -204,7 +205,8 @@ async fn grep_one_file(context: Context) -> Outcome {
 }
 
 async fn grep_passes_over_binary_and_git(context: Context) -> Outcome {
-    tree(&context, &[("bin", "x\0y\nx\n"), (".git/f", "x"), ("f", "x")]).await?;
+    let files = [("bin", "x\0y\nx\n"), (".git/f", "x"), ("f", "x"), ("node_modules/f", "x")];
+    tree(&context, &files).await?;
     same("matches", grep(&context, ".", literal("x"), None).await?, owned(&["f:1:x"]))?;
     same("in .git", grep(&context, ".git", literal("x"), None).await?, owned(&[".git/f:1:x"]))
 }
