@@ -24,6 +24,9 @@ use crate::{
 #[error("no HTTPS client can be made; check that the system's CA certificates are installed")]
 pub struct HttpError(#[source] reqwest::Error);
 
+/// The HTTP client that endpoints are asked with, of which only this crate makes one.
+pub type HttpClient = reqwest::Client;
+
 /// The HTTP client that all endpoints share, with its pool of connections.
 ///
 /// # Errors

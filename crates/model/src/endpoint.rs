@@ -89,6 +89,11 @@ pub enum Error {
 impl Endpoint {
     /// Where requests go, and the host that stands for the provider.
     pub(crate) fn url(&self) -> Result<(Url, String), Error> {
+        self.at(self.api.path())
+    }
+
+    /// Where a path behind the version of the API is, and the host.
+    pub(crate) fn at(&self, path: &str) -> Result<(Url, String), Error> {
         let mut url =
             Url::parse(self.base_url.trim()).map_err(|_| Error::BaseUrl("is not a URL"))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -108,7 +113,7 @@ impl Endpoint {
             Api::OpenAiResponses | Api::OpenAiChat => !base.is_empty(),
         };
         let version = if versioned { "" } else { "/v1" };
-        url.set_path(&format!("{base}{version}/{}", self.api.path()));
+        url.set_path(&format!("{base}{version}/{path}"));
         Ok((url, host))
     }
 
@@ -162,16 +167,22 @@ impl Endpoint {
                 "the model's `output_tokens_max` must be above zero and below its `context_tokens`",
             ));
         }
-        let (url, host) = self.url()?;
-        let secret = self.key.is_some() || !self.headers.is_empty();
-        if secret && url.scheme() == "http" && !is_here(&host) && !self.http_hosts.contains(&host) {
-            return Err(Error::PlainHttp { host });
-        }
+        self.check_secrets()?;
         for (at, (name, _)) in self.body.iter().enumerate() {
             let twice = self.body[..at].iter().any(|(other, _)| other == name);
             if twice || own_fields.contains(&name.as_str()) {
                 return Err(Error::Field { name: name.clone() });
             }
+        }
+        Ok(())
+    }
+
+    /// Whether what is secret may go to the address.
+    pub(crate) fn check_secrets(&self) -> Result<(), Error> {
+        let (url, host) = self.url()?;
+        let secret = self.key.is_some() || !self.headers.is_empty();
+        if secret && url.scheme() == "http" && !is_here(&host) && !self.http_hosts.contains(&host) {
+            return Err(Error::PlainHttp { host });
         }
         Ok(())
     }

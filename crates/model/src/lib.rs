@@ -24,6 +24,7 @@ mod hard_turn;
 mod json;
 pub mod key;
 pub mod limits;
+pub mod listing;
 mod port;
 pub mod prices;
 #[cfg(test)]
@@ -36,10 +37,11 @@ mod sse;
 mod wire;
 
 pub use api::Api;
-pub use client::{Client, HttpError, http};
+pub use client::{Client, HttpClient, HttpError, http};
 pub use endpoint::Endpoint;
 pub use error::{Error, ProviderFailure};
 pub use key::Key;
+pub use listing::{ListedModel, list};
 pub use port::{Description, Frame, Frames, Model, NoFrames, Purpose, Request};
 pub use prices::Prices;
 pub use retry_policy::RetryPolicy;

@@ -32,7 +32,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
         Ok(store) => Some(space(paths, &config, store).await?),
         Err(_) => None,
     };
-    let model = config.model.choice().and_then(|choice| models::open(&choice));
+    let model = models::choose(&config.model).await.and_then(|choice| models::open(&choice));
     if screen.is_json() {
         show::line(&json!({
             "type": "doctor",
