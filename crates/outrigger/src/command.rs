@@ -17,6 +17,7 @@ mod remind;
 mod run;
 mod sandbox;
 mod sessions;
+mod shortage;
 mod skills;
 mod task;
 mod tools;
