@@ -1,4 +1,4 @@
-//! The client of a provider: the same attempts around each of the three wires.
+//! The client of a provider: the same attempts around each of the wires.
 //!
 //! Owns retries and nothing of a wire. A request is written once and its bytes
 //! are shared by all attempts. Must never follow a redirect, use a proxy from the

@@ -1,4 +1,4 @@
-//! Models: one port, the clients of three wires, and the scripted model.
+//! Models: one port, the clients of four wires, and the scripted model.
 //!
 //! Owns how a conversation is put on a wire and how a stream becomes a reply with
 //! nothing of the provider's lost: each item is kept verbatim beside its canonical
@@ -18,6 +18,7 @@ mod codec;
 pub mod endpoint;
 mod error;
 mod fault;
+mod gemini;
 mod halves;
 #[cfg(test)]
 mod hard_turn;

@@ -89,6 +89,7 @@ fn url(endpoint: &Endpoint) -> Result<Url, endpoint::Error> {
     let (mut url, _) = endpoint.at("models")?;
     url.set_query(match endpoint.api {
         Api::AnthropicMessages => Some("limit=1000"),
+        Api::Gemini => Some("pageSize=1000"),
         Api::OpenAiResponses | Api::OpenAiChat => None,
     });
     Ok(url)
