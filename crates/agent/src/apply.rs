@@ -68,7 +68,10 @@ impl State {
                 }
             }
             Event::Cancelled { .. } => self.cancelled = true,
-            Event::Resumed { budget, turn, .. } => self.resumed(*budget, *turn, record.at_ms),
+            Event::Resumed { budget, turn, model, .. } => {
+                self.change_model(model.as_deref());
+                self.resumed(*budget, *turn, record.at_ms);
+            }
             Event::TurnEnded(end) => self.turn_ended(end, record.at_ms),
             Event::Forked { cut, .. } => self.forked(cut, record.seq, record.at_ms),
             Event::Rewound { cut, .. } => self.rewound(cut, record.seq, record.at_ms),

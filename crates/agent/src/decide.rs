@@ -94,10 +94,13 @@ impl State {
         }
     }
 
-    /// How much a model may write for an effect, in tokens.
+    /// How much a model may write for an effect, in tokens: as much as was reserved for it.
     #[must_use]
     pub fn output_tokens_max(&self, work: &Work) -> u64 {
         let most = self.spec.as_ref().map_or(1, |spec| spec.model.output_tokens_max);
+        let reserved = self.effects.of_work(work).map_or(0, |effect| effect.reserved().tokens);
+        let room = reserved.saturating_sub(self.input_tokens_estimate());
+        let most = if reserved > 0 { most.min(room.max(limits::OUTPUT_TOKENS_MIN)) } else { most };
         match work {
             Work::Compact => most.min(limits::SUMMARY_TOKENS_MAX),
             Work::AskModel | Work::Provision { .. } | Work::CallTool(_) => most,

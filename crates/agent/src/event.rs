@@ -15,7 +15,8 @@ use std::sync::Arc;
 use outrigger_policy::{RuleSetHash, Verdict};
 
 use crate::{
-    Amounts, Answer, Digest, Limit, Loss, Message, Seq, Shortfall, SnapshotRef, Spec, TurnLimits,
+    Amounts, Answer, Digest, Limit, Loss, Message, ModelSpec, Seq, Shortfall, SnapshotRef, Spec,
+    TurnLimits,
 };
 
 pub use cut::{Cut, CutSandbox};
@@ -24,7 +25,7 @@ pub use touched::{EntryChange, EntryRefused, Touched};
 pub use work::{Place, ToolCall, Work};
 
 /// Version of the event format that this program writes.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// An event with its place and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,6 +142,9 @@ pub enum Event {
         budget: Option<Limit>,
         /// The turn's new limits, if they changed; its steps and time count anew.
         turn: Option<TurnLimits>,
+        /// The model that is asked from now on, if it is another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<Box<ModelSpec>>,
     },
     /// The turn is over.
     TurnEnded(TurnEnd),

@@ -44,8 +44,13 @@ pub const ATTEMPTS_MAX: u32 = 100;
 pub const AMENDED_CHARS_MAX: usize = 2_000;
 /// The longest that a model call may take, all its attempts together.
 pub const MODEL_MS_MAX: u64 = 3_600_000;
+/// Output that a model call is begun with at the least, where a budget leaves no more: enough
+/// for a short answer or the call of a tool. With less left nothing is begun.
+pub const OUTPUT_TOKENS_MIN: u64 = 512;
 /// What is reserved for a call that has no deadline.
 pub const CALL_MS_MAX: u64 = 60_000;
+/// Time that a call or a command is begun with at the least, where a budget leaves no more.
+pub const CALL_MS_MIN: u64 = 1_000;
 /// From the deadline of a command until the last of its processes is dead.
 pub const KILL_MS: u64 = 2_000;
 /// How often a call of a tool outside may be sent: again where its server says that it did

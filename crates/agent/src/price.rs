@@ -22,8 +22,24 @@ impl Price {
     /// The most that a call of so many tokens can cost, in nano-dollars.
     #[must_use]
     pub fn worst_nanos(&self, input_tokens: u64, output_tokens: u64) -> u64 {
-        let input = self.input.max(self.cache_read).max(self.cache_write);
-        nanos(&[(input_tokens, input), (output_tokens, self.output)])
+        nanos(&[(input_tokens, self.dearest_input()), (output_tokens, self.output)])
+    }
+
+    /// The most output that a call with so many tokens of input can have within so many
+    /// nano-dollars.
+    #[must_use]
+    pub fn output_tokens_within(&self, nanos: u64, input_tokens: u64) -> u64 {
+        let input = u128::from(input_tokens) * u128::from(self.dearest_input());
+        let room = (u128::from(nanos) * 1_000).checked_sub(input);
+        match (room, u128::from(self.output)) {
+            (None, _) => 0,
+            (Some(_), 0) => u64::MAX,
+            (Some(room), output) => u64::try_from(room / output).unwrap_or(u64::MAX),
+        }
+    }
+
+    fn dearest_input(&self) -> u64 {
+        self.input.max(self.cache_read).max(self.cache_write)
     }
 
     /// What a call cost, in nano-dollars, rounded up.
@@ -81,5 +97,17 @@ mod tests {
             assert!(PRICE.nanos(&usage) <= PRICE.worst_nanos(10, 7), "{usage:?}");
         }
         assert_eq!(PRICE.worst_nanos(u64::MAX, u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn the_output_that_fits_is_all_that_fits() {
+        for nanos in [0, 1, 37_500, 37_514, 37_515, 1_000_000, 999_999_999] {
+            let output = PRICE.output_tokens_within(nanos, 10);
+            let fits = |output: u64| PRICE.worst_nanos(10, output) <= nanos;
+            assert!(fits(output) || output == 0, "{nanos}: {output}");
+            assert!(!fits(output + 1), "{nanos}: {output}");
+        }
+        assert_eq!(PRICE.output_tokens_within(15_000, 0), 1);
+        assert_eq!(Price { output: 0, ..PRICE }.output_tokens_within(1_000_000, 1), u64::MAX);
     }
 }

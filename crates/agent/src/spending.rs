@@ -8,30 +8,41 @@ use std::collections::BTreeMap;
 
 use crate::subagent::worst_subagent;
 use crate::{
-    Amounts, Call, Cause, Measure, Shortfall, Spec, State, ToolCall, ToolSpec, Work, limits,
+    Amounts, Call, Cause, Limit, Measure, Phase, Seq, Shortfall, Spec, State, ToolCall, ToolKind,
+    ToolSpec, Work, limits,
 };
 
-/// The worst case of an effect.
+/// The worst case of an effect. Where the session's own budget leaves less than is usual, a
+/// reply and a command are given less, down to the least that is of use.
 pub(crate) fn reservation(state: &State, work: &Work, spec: &Spec) -> Amounts {
     match work {
-        Work::AskModel | Work::Compact => worst_model_call(state, spec),
+        Work::AskModel | Work::Compact => model_call(state, spec),
         Work::CallTool(call) if state.starts_subagent(work) => worst_subagent(state, call, spec),
-        Work::CallTool(call) => worst_tool_call(state, call),
+        Work::CallTool(call) => tool_call(state, call),
         Work::Provision { .. } => Amounts::default(),
     }
 }
 
-/// Its input, all of its output, and an hour, or the time that is left if that is less:
-/// the call is given up when that is over.
-fn worst_model_call(state: &State, spec: &Spec) -> Amounts {
-    let output = spec.model.output_tokens_max;
+/// What the session's own budget leaves.
+fn left(state: &State) -> Limit {
+    state.budget.left(state.spent.plus(state.reserved()))
+}
+
+/// Its input, as much output as there is room for, and an hour, or the time that is left if
+/// that is less: the call is given up when that is over.
+fn model_call(state: &State, spec: &Spec) -> Amounts {
+    let (left, input) = (left(state), state.input_tokens_estimate());
     let price = spec.model.price.unwrap_or_default();
-    let left = state.budget.left(state.spent.plus(state.reserved())).of(Measure::Wall);
+    let by_tokens = left.of(Measure::Tokens).map(|left| left.saturating_sub(input));
+    let by_money = left.of(Measure::Money).map(|left| price.output_tokens_within(left, input));
+    let room = by_tokens.unwrap_or(u64::MAX).min(by_money.unwrap_or(u64::MAX));
+    let most = spec.model.output_tokens_max;
+    let output = most.min(room.max(limits::OUTPUT_TOKENS_MIN));
     Amounts {
         steps: 1,
-        tokens: state.whole_call_tokens(spec),
-        money_nanos: price.worst_nanos(state.input_tokens_estimate(), output),
-        wall_ms: left.unwrap_or(u64::MAX).clamp(1, limits::MODEL_MS_MAX),
+        tokens: input.saturating_add(output),
+        money_nanos: price.worst_nanos(input, output),
+        wall_ms: left.of(Measure::Wall).unwrap_or(u64::MAX).clamp(1, limits::MODEL_MS_MAX),
         cpu_ms: 0,
         egress_bytes: 0,
     }
@@ -39,12 +50,15 @@ fn worst_model_call(state: &State, spec: &Spec) -> Amounts {
 
 /// A command has the deadline that its arguments or its tool say, until it is dead. Of
 /// what is sent out the model has the arguments in its hand.
-fn worst_tool_call(state: &State, call: &ToolCall) -> Amounts {
-    let leaves = state.tool(&call.tool).is_some_and(ToolSpec::leaves);
-    let given = state.call(call).filter(|_| leaves).map_or("", Call::given);
-    let step = Amounts { egress_bytes: egress_bytes(given, limits::SENDS_MAX), ..Amounts::STEP };
-    let Some(deadline) = state.tool(&call.tool).and_then(|tool| tool.deadline.as_ref()) else {
-        return Amounts { wall_ms: limits::CALL_MS_MAX, ..step };
+fn tool_call(state: &State, call: &ToolCall) -> Amounts {
+    let (left, tool) = (left(state), state.tool(&call.tool));
+    let given = state.call(call).filter(|_| tool.is_some_and(ToolSpec::leaves));
+    let egress_bytes = egress_bytes(given.map_or("", Call::given), limits::SENDS_MAX);
+    let step = Amounts { egress_bytes, ..Amounts::STEP };
+    let wall_left = left.of(Measure::Wall).unwrap_or(u64::MAX);
+    let Some((tool, deadline)) = tool.and_then(|tool| Some((tool, tool.deadline.as_ref()?))) else {
+        let wall_ms = wall_left.clamp(limits::CALL_MS_MIN, limits::CALL_MS_MAX);
+        return Amounts { wall_ms, ..step };
     };
     let arguments = state.call(call).map_or("", |call| call.arguments.as_str());
     let asked = match deadline.argument.as_str() {
@@ -56,8 +70,60 @@ fn worst_tool_call(state: &State, call: &ToolCall) -> Amounts {
         asked.parse().unwrap_or(deadline.most_ms).min(deadline.most_ms)
     });
     let wall_ms = wall_ms.saturating_add(limits::KILL_MS);
+    let cpu_left = left.of(Measure::Cpu).filter(|_| deadline.cpu_millis > 0);
+    let by_cpu = cpu_left
+        .map_or(u64::MAX, |left| left.saturating_mul(1_000) / u64::from(deadline.cpu_millis));
+    // A command of ours is killed when we say; a server outside keeps its own time.
+    let wall_ms = match tool.kind {
+        ToolKind::Execute => {
+            let least = limits::CALL_MS_MIN + limits::KILL_MS;
+            wall_ms.min(wall_left.min(by_cpu).max(least))
+        }
+        ToolKind::ReadFiles | ToolKind::WriteFiles | ToolKind::Outside | ToolKind::Subagent => {
+            wall_ms
+        }
+    };
     let cpu_ms = wall_ms.saturating_mul(u64::from(deadline.cpu_millis)).div_ceil(1_000);
     Amounts { wall_ms, cpu_ms, ..step }
+}
+
+/// What an effect needs of the session's own budget, and what is left there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shortage {
+    /// Of what there is too little.
+    pub measure: Measure,
+    /// The least that it needs.
+    pub needed: u64,
+    /// What is left.
+    pub left: u64,
+}
+
+impl Shortage {
+    /// Why the effect that would be next does not fit into the session's own budget.
+    #[must_use]
+    pub fn of(state: &State) -> Option<Self> {
+        let spec = state.spec.as_ref()?;
+        let permitted = state.effects.in_phase(|phase| *phase == Phase::Permitted);
+        let short = |id| {
+            let reserved = reservation(state, &state.effect(id)?.work, spec);
+            let after = state.spent.plus(state.reserved()).plus(reserved);
+            let measure = after.over(state.budget)?;
+            let left = left(state).of(measure)?;
+            Some(Self { measure, needed: reserved.of(measure), left })
+        };
+        permitted.into_iter().find_map(short)
+    }
+}
+
+/// How long the command of an effect may run, in milliseconds, by what was reserved for it.
+/// Nothing for what is no command, or has no deadline.
+#[must_use]
+pub fn command_ms_max(state: &State, id: Seq) -> Option<u64> {
+    let effect = state.effect(id)?;
+    let Work::CallTool(call) = &effect.work else { return None };
+    let tool = state.tool(&call.tool).filter(|tool| tool.kind == ToolKind::Execute)?;
+    tool.deadline.as_ref()?;
+    Some(effect.reserved().wall_ms.saturating_sub(limits::KILL_MS).max(1))
 }
 
 /// What of the session's own budget stands against starting an effect that fits into

@@ -11,8 +11,9 @@ use crate::round::Round;
 use crate::sandboxes::Sandboxes;
 use crate::{
     AccountId, Amounts, Answer, ApprovalRequest, Approvals, Assignment, Call, Delegate, Digest,
-    Effect, Item, Limit, Loss, OutsideTool, Phase, SandboxReady, Seq, SessionId, Shortfall,
-    SnapshotRef, Spec, ToolCall, ToolKind, ToolSpec, Turn, TurnEnd, TurnLimits, Unanswerable, Work,
+    Effect, Item, Limit, Loss, ModelSpec, OutsideTool, Phase, SandboxReady, Seq, SessionId,
+    Shortfall, SnapshotRef, Spec, ToolCall, ToolKind, ToolSpec, Turn, TurnEnd, TurnLimits,
+    Unanswerable, Work,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
@@ -254,6 +255,13 @@ impl State {
     #[must_use]
     pub fn input_tokens_estimate(&self) -> u64 {
         self.context.input_tokens()
+    }
+
+    /// Another model is asked from now on, if one is said, and nothing is forgotten over it.
+    pub(crate) fn change_model(&mut self, model: Option<&ModelSpec>) {
+        if let (Some(spec), Some(model), false) = (&mut self.spec, model, self.cancelled) {
+            Arc::make_mut(spec).model = model.clone();
+        }
     }
 
     /// Whether a person stopped what runs: nothing further starts.

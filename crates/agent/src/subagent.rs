@@ -29,11 +29,11 @@ impl Delegate {
     }
 }
 
-/// What the first question of a subagent to the model may cost.
-fn first_call(assignment: &Assignment, agent: &Delegate, ours: &Spec) -> Amounts {
+/// What the first question of a subagent to the model may cost, with so much output.
+fn first_call(assignment: &Assignment, agent: &Delegate, ours: &Spec, output: u64) -> Amounts {
     let fixed = fixed_bytes(agent.system(ours), agent.tools(ours));
     let bytes = fixed.saturating_add(assignment.task.len() as u64);
-    let (input, output) = (bytes.div_ceil(limits::BYTES_PER_TOKEN), ours.model.output_tokens_max);
+    let input = bytes.div_ceil(limits::BYTES_PER_TOKEN);
     let price = ours.model.price.unwrap_or_default();
     let (tokens, money_nanos) = (input.saturating_add(output), price.worst_nanos(input, output));
     Amounts { tokens, money_nanos, ..Amounts::STEP }
@@ -97,7 +97,8 @@ impl Child {
         let (assignment, agent) = state.assignment(call)?;
         let ours = state.spec().ok_or("the session was never opened")?;
         let budget = endowment_of(state.reserved_for(id), ours);
-        if !first_call(&assignment, agent, ours).fits(budget) {
+        let least = ours.model.output_tokens_max.min(limits::OUTPUT_TOKENS_MIN);
+        if !first_call(&assignment, agent, ours, least).fits(budget) {
             return Err("what it may spend does not cover its first question to the model".into());
         }
         let name = ours.role.name().to_owned();
@@ -154,7 +155,8 @@ pub(crate) fn worst_subagent(state: &State, call: &ToolCall, spec: &Spec) -> Amo
 pub(crate) fn is_starved(state: &State, call: &ToolCall, spec: &Spec) -> bool {
     state.assignment(call).is_ok_and(|(assignment, agent)| {
         let budget = endowment(state, &assignment, agent, spec);
-        !first_call(&assignment, agent, spec).fits(Limit::from(budget))
+        let whole = spec.model.output_tokens_max;
+        !first_call(&assignment, agent, spec, whole).fits(Limit::from(budget))
     })
 }
 
@@ -201,7 +203,7 @@ fn left_for_child(state: &State, measure: Measure) -> Option<u64> {
 /// more than is left, nor than such an agent may. Of what nobody limits it has its
 /// fill, or some times that: accounts above count on the number.
 fn endowment(state: &State, assignment: &Assignment, agent: &Delegate, spec: &Spec) -> Amounts {
-    let first = first_call(assignment, agent, spec);
+    let first = first_call(assignment, agent, spec, spec.model.output_tokens_max);
     let of = |measure: Measure, fill: u64| {
         let left = left_for_child(state, measure);
         let floor = first.of(measure).saturating_mul(limits::CHILD_CALLS);

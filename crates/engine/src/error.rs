@@ -32,6 +32,9 @@ pub enum Error {
         /// The one above.
         parent: SessionId,
     },
+    /// Another model than the subagents under way were begun with.
+    #[error("session {0} has subagents under way, which ask the model that it has now")]
+    SubagentsRun(SessionId),
     /// An answer that changes nothing.
     #[error("{source}: {}", session.effect(*effect))]
     Unanswerable {

@@ -5,4 +5,5 @@ pub(crate) mod command;
 mod fork;
 
 pub use answer::AnswerRequest;
+pub use command::ResumeChange;
 pub use fork::SessionCheckpoint;

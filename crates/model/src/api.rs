@@ -12,11 +12,14 @@ pub enum Api {
     /// OpenAI Chat Completions, <https://platform.openai.com/docs/api-reference/chat>,
     /// as many other servers speak it too.
     OpenAiChat,
+    /// Google Gemini, <https://ai.google.dev/api/generate-content>.
+    Gemini,
 }
 
 impl Api {
     /// Every wire.
-    pub const ALL: [Self; 3] = [Self::AnthropicMessages, Self::OpenAiResponses, Self::OpenAiChat];
+    pub const ALL: [Self; 4] =
+        [Self::AnthropicMessages, Self::OpenAiResponses, Self::OpenAiChat, Self::Gemini];
 
     /// Its name, in the configuration and in every reply's origin.
     #[must_use]
@@ -25,6 +28,7 @@ impl Api {
             Self::AnthropicMessages => "anthropic-messages",
             Self::OpenAiResponses => "openai-responses",
             Self::OpenAiChat => "openai-chat",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -34,12 +38,23 @@ impl Api {
         Self::ALL.into_iter().find(|api| api.as_str() == name)
     }
 
-    /// Path of its endpoint behind the version of the API.
-    pub(crate) fn path(self) -> &'static str {
+    /// Path of a model's endpoint behind the version of the API.
+    pub(crate) fn path(self, model: &str) -> String {
         match self {
-            Self::AnthropicMessages => "messages",
-            Self::OpenAiResponses => "responses",
-            Self::OpenAiChat => "chat/completions",
+            Self::AnthropicMessages => "messages".to_owned(),
+            Self::OpenAiResponses => "responses".to_owned(),
+            Self::OpenAiChat => "chat/completions".to_owned(),
+            // Tuned models have a collection of their own.
+            Self::Gemini if model.contains('/') => format!("{model}:streamGenerateContent"),
+            Self::Gemini => format!("models/{model}:streamGenerateContent"),
+        }
+    }
+
+    /// The version of the API, which a base URL may leave out.
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages | Self::OpenAiResponses | Self::OpenAiChat => "v1",
+            Self::Gemini => "v1beta",
         }
     }
 }

@@ -8,7 +8,7 @@ use futures_util::stream::{self, Stream, TryStreamExt as _};
 use outrigger_agent::json::depth;
 use outrigger_agent::limits::JSON_DEPTH_MAX;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use reqwest::{Response, StatusCode};
+use reqwest::{Response, StatusCode, Url};
 use std::error::Error as _;
 use std::io::Read as _;
 use std::pin::pin;
@@ -46,8 +46,9 @@ pub(crate) async fn attempt(
 
 async fn exchange(call: Call<'_>, number: u32, request: reqwest::Request) -> Result<Answer, Fault> {
     let first = Duration::from_millis(call.policy.first_byte_ms);
+    let place = place(request.url());
     let response = match timeout(first, call.http.execute(request)).await {
-        Ok(response) => response.map_err(|error| Fault::unavailable(reason(error)))?,
+        Ok(response) => response.map_err(|error| unreached(&place, error))?,
         Err(_) => {
             return Err(Fault::unavailable(format!("no answer within {} ms", first.as_millis())));
         }
@@ -176,8 +177,26 @@ fn not_a_stream(response: &Response) -> Option<&'static str> {
     [JSON, "text/html"].into_iter().find(|other| kind.starts_with(other))
 }
 
+/// The server of a URL, with its port also where that is the usual one.
+pub(crate) fn place(url: &Url) -> String {
+    let (scheme, host) = (url.scheme(), url.host_str().unwrap_or_default());
+    let port = url.port_or_known_default();
+    port.map_or_else(|| format!("{scheme}://{host}"), |port| format!("{scheme}://{host}:{port}"))
+}
+
+/// A request that got no answer: where nobody is there, the place is what is wrong.
+fn unreached(place: &str, error: reqwest::Error) -> Fault {
+    let connects = error.is_connect();
+    let reason = reason(error);
+    Fault::unavailable(if connects {
+        format!("no connection to {place}: {reason}")
+    } else {
+        reason
+    })
+}
+
 /// A transport's error with its causes, on one line, without the URL.
-fn reason(error: reqwest::Error) -> String {
+pub(crate) fn reason(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut reason = error.to_string();
     let mut source = error.source();

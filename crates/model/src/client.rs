@@ -1,4 +1,4 @@
-//! The client of a provider: the same attempts around each of the three wires.
+//! The client of a provider: the same attempts around each of the wires.
 //!
 //! Owns retries and nothing of a wire. A request is written once and its bytes
 //! are shared by all attempts. Must never follow a redirect, use a proxy from the
@@ -23,6 +23,9 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 #[error("no HTTPS client can be made; check that the system's CA certificates are installed")]
 pub struct HttpError(#[source] reqwest::Error);
+
+/// The HTTP client that endpoints are asked with, of which only this crate makes one.
+pub type HttpClient = reqwest::Client;
 
 /// The HTTP client that all endpoints share, with its pool of connections.
 ///

@@ -19,7 +19,7 @@ pub struct Endpoint {
     pub api: Api,
     /// The base URL, for example `https://api.anthropic.com`,
     /// `https://api.openai.com/v1` or `http://127.0.0.1:8000/v1`. Without a path,
-    /// `/v1` is meant.
+    /// `/v1` is meant, or for Gemini `/v1beta`.
     pub base_url: String,
     /// The key; `None` for a server that wants none.
     pub key: Option<Key>,
@@ -89,6 +89,16 @@ pub enum Error {
 impl Endpoint {
     /// Where requests go, and the host that stands for the provider.
     pub(crate) fn url(&self) -> Result<(Url, String), Error> {
+        let (mut url, host) = self.at(&self.api.path(&self.model))?;
+        if self.api == Api::Gemini {
+            // Else it answers with a list, when all of it is there.
+            url.set_query(Some("alt=sse"));
+        }
+        Ok((url, host))
+    }
+
+    /// Where a path behind the version of the API is, and the host.
+    pub(crate) fn at(&self, path: &str) -> Result<(Url, String), Error> {
         let mut url =
             Url::parse(self.base_url.trim()).map_err(|_| Error::BaseUrl("is not a URL"))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -105,10 +115,12 @@ impl Endpoint {
         let versioned = match self.api {
             // Anthropic's own clients take the base without the version.
             Api::AnthropicMessages => base.ends_with("/v1"),
+            Api::Gemini => base.ends_with("/v1beta") || base.ends_with("/v1"),
             Api::OpenAiResponses | Api::OpenAiChat => !base.is_empty(),
         };
-        let version = if versioned { "" } else { "/v1" };
-        url.set_path(&format!("{base}{version}/{}", self.api.path()));
+        let version = if versioned { "" } else { self.api.version() };
+        let slash = if versioned { "" } else { "/" };
+        url.set_path(&format!("{base}{slash}{version}/{path}"));
         Ok((url, host))
     }
 
@@ -125,6 +137,7 @@ impl Endpoint {
                 Api::OpenAiResponses | Api::OpenAiChat => {
                     map.insert("authorization", key.header("Bearer "))
                 }
+                Api::Gemini => map.insert("x-goog-api-key", key.header("")),
             };
         }
         for (name, value) in &self.headers {
@@ -162,16 +175,22 @@ impl Endpoint {
                 "the model's `output_tokens_max` must be above zero and below its `context_tokens`",
             ));
         }
-        let (url, host) = self.url()?;
-        let secret = self.key.is_some() || !self.headers.is_empty();
-        if secret && url.scheme() == "http" && !is_here(&host) && !self.http_hosts.contains(&host) {
-            return Err(Error::PlainHttp { host });
-        }
+        self.check_secrets()?;
         for (at, (name, _)) in self.body.iter().enumerate() {
             let twice = self.body[..at].iter().any(|(other, _)| other == name);
             if twice || own_fields.contains(&name.as_str()) {
                 return Err(Error::Field { name: name.clone() });
             }
+        }
+        Ok(())
+    }
+
+    /// Whether what is secret may go to the address.
+    pub(crate) fn check_secrets(&self) -> Result<(), Error> {
+        let (url, host) = self.url()?;
+        let secret = self.key.is_some() || !self.headers.is_empty();
+        if secret && url.scheme() == "http" && !is_here(&host) && !self.http_hosts.contains(&host) {
+            return Err(Error::PlainHttp { host });
         }
         Ok(())
     }
@@ -204,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_url_is_found_from_every_usual_base() {
-        use Api::{AnthropicMessages, OpenAiChat, OpenAiResponses};
+        use Api::{AnthropicMessages, Gemini, OpenAiChat, OpenAiResponses};
         for (api, base, url) in [
             (
                 AnthropicMessages,
@@ -216,6 +235,16 @@ mod tests {
             (OpenAiResponses, "https://api.openai.com/v1", "https://api.openai.com/v1/responses"),
             (OpenAiChat, "http://127.0.0.1:80", "http://127.0.0.1/v1/chat/completions"),
             (OpenAiChat, "https://x.test/api/v4/", "https://x.test/api/v4/chat/completions"),
+            (
+                Gemini,
+                "https://g.test",
+                "https://g.test/v1beta/models/m:streamGenerateContent?alt=sse",
+            ),
+            (
+                Gemini,
+                "https://g.test/x/v1/",
+                "https://g.test/x/v1/models/m:streamGenerateContent?alt=sse",
+            ),
         ] {
             assert_eq!(endpoint(api, base).url().unwrap().0.as_str(), url);
         }

@@ -72,6 +72,8 @@ impl Fault {
         let retried = matches!(status, 408 | 409 | 425 | 429) || status >= 500;
         let kind = match status {
             401 | 403 => ModelFault::Auth,
+            // Gemini's way to say it.
+            400 if said.refuses_the_key() => ModelFault::Auth,
             429 => ModelFault::RateLimited,
             _ if retried => ModelFault::Unavailable,
             413 => ModelFault::ContextTooLong,
@@ -185,6 +187,10 @@ impl ProviderError {
         self.codes.iter().any(|code| codes.contains(&code.as_str()))
     }
 
+    fn refuses_the_key(&self) -> bool {
+        self.message.as_deref().is_some_and(|message| message.starts_with("API key not valid"))
+    }
+
     fn refuses(&self) -> bool {
         self.is(&["content_filter", "content_policy_violation"])
     }
@@ -269,6 +275,18 @@ mod tests {
             (429, r#"{"error":{"type":"insufficient_quota","message":"no credit"}}"#),
             (429, ""),
             (422, r#"{"detail":"no"}"#),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}"#,
+            ),
+            (
+                404,
+                r#"{"error":{"code":404,"message":"models/m is not found","status":"NOT_FOUND"}}"#,
+            ),
             (502, "<html>bad\ngateway</html>"),
         ];
         let read: Vec<String> = table
@@ -286,6 +304,9 @@ mod tests {
             RateLimited Never no credit
             RateLimited Backoff no message
             Invalid Never no
+            Auth Never API key not valid. Please pass a valid API key.
+            ContextTooLong Never The input token count (9) exceeds the maximum number of tokens allowed (8).
+            Invalid Never models/m is not found
             Unavailable Backoff <html>bad
             gateway</html>"#]]
         .assert_eq(&read.join("\n"));

@@ -1,4 +1,4 @@
-//! The hard assistant turn, decoded on all three wires however its bytes are cut.
+//! The hard assistant turn, decoded on all wires however its bytes are cut.
 
 use expect_test::expect_file;
 use futures_util::{FutureExt as _, stream};
@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::wire::{Answer, Delta};
 use crate::{Api, RetryPolicy, attempt, codec, sse};
 
-const STREAMS: [(Api, &str, &str); 3] = [
+const STREAMS: [(Api, &str, &str); 4] = [
     (
         Api::AnthropicMessages,
         include_str!("../tests/hard/anthropic.sse"),
@@ -24,6 +24,11 @@ const STREAMS: [(Api, &str, &str); 3] = [
         Api::OpenAiChat,
         include_str!("../tests/hard/chat.sse"),
         include_str!("../tests/hard/chat.items"),
+    ),
+    (
+        Api::Gemini,
+        include_str!("../tests/hard/gemini.sse"),
+        include_str!("../tests/hard/gemini.items"),
     ),
 ];
 
@@ -84,6 +89,9 @@ fn no_truncated_stream_is_a_reply() {
             Api::AnthropicMessages => "\"web_search_requests\":1}}}\n\n",
             Api::OpenAiResponses => "\"total_tokens\":6477}}}\n\n",
             Api::OpenAiChat => "\"finish_reason\":\"tool_calls\"}]}\n\n",
+            Api::Gemini => {
+                "\"tokenCount\":6156}]},\"modelVersion\":\"m-hard\",\"responseId\":\"resp-hard\"}\n\n"
+            }
         };
         let enough = stream.find(marker).unwrap() + marker.len();
         for end in (0..enough).rev().step_by(3) {
@@ -100,6 +108,7 @@ fn canonical_parts_and_deltas() {
         expect_file!["../tests/hard/anthropic.canonical"],
         expect_file!["../tests/hard/responses.canonical"],
         expect_file!["../tests/hard/chat.canonical"],
+        expect_file!["../tests/hard/gemini.canonical"],
     ]) {
         let (answer, shown) = decode(api, std::iter::once(stream.as_bytes())).unwrap();
         let Answer { response_id, parts, stop, native: _, usage } = answer;

@@ -1,4 +1,4 @@
-//! Models: one port, the clients of three wires, and the scripted model.
+//! Models: one port, the clients of four wires, and the scripted model.
 //!
 //! Owns how a conversation is put on a wire and how a stream becomes a reply with
 //! nothing of the provider's lost: each item is kept verbatim beside its canonical
@@ -18,12 +18,14 @@ mod codec;
 pub mod endpoint;
 mod error;
 mod fault;
+mod gemini;
 mod halves;
 #[cfg(test)]
 mod hard_turn;
 mod json;
 pub mod key;
 pub mod limits;
+pub mod listing;
 mod port;
 pub mod prices;
 #[cfg(test)]
@@ -36,10 +38,11 @@ mod sse;
 mod wire;
 
 pub use api::Api;
-pub use client::{Client, HttpError, http};
+pub use client::{Client, HttpClient, HttpError, http};
 pub use endpoint::Endpoint;
 pub use error::{Error, ProviderFailure};
 pub use key::Key;
+pub use listing::{ListedModel, list};
 pub use port::{Description, Frame, Frames, Model, NoFrames, Purpose, Request};
 pub use prices::Prices;
 pub use retry_policy::RetryPolicy;

@@ -40,6 +40,13 @@ pub const ERROR_MESSAGE_BYTES_MAX: usize = 600;
 /// any message may have; longer ones are taken out of what people are shown.
 pub const HEADER_SECRET_BYTES_MIN: usize = 8;
 
+/// A provider's list of its models; the largest has some hundreds with a page on each.
+pub const LISTING_BYTES_MAX: usize = 16 << 20;
+/// Models of one list.
+pub const LISTED_MODELS_MAX: usize = 5_000;
+/// Characters of the name of a listed model; what is longer is none.
+pub const LISTED_NAME_CHARS_MAX: usize = 200;
+
 /// Text of a script.
 pub const SCRIPT_BYTES_MAX: usize = 4 << 20;
 /// Turns of a script.

@@ -1,4 +1,4 @@
-//! What the three wires have in common: a body is built, a stream is decoded.
+//! What the wires have in common: a body is built, a stream is decoded.
 //!
 //! Everything here is without I/O, so that it can be tested on bytes alone; must never
 //! wait, retry or connect.

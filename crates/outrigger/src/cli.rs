@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 use crate::command::{
-    Approve, Audit, Backup, Budget, Completions, Demo, Deny, Doctor, Gc, Inbox, ManPages, Memory,
-    Policy, Restore, Run, Sandboxes, Sessions, Skills, Tools,
+    Approve, Audit, Backup, Budget, Completions, Demo, Deny, Doctor, Gc, Inbox, Init, ManPages,
+    Memory, Models, Policy, Restore, Run, Sandboxes, Sessions, Skills, Tools,
 };
 
 /// Runs AI agents with the harness outside the sandbox.
@@ -56,6 +56,10 @@ pub(crate) enum Command {
     Run(Run),
     /// Show what `run` does, on a bundled example with a scripted model: no key, no network.
     Demo(Demo),
+    /// Say which keys and local servers were found, and write down which model is asked.
+    Init(Init),
+    /// List the models that providers offer, with what they cost.
+    Models(Models),
     /// Look at sessions, go on with them, or end them.
     #[command(subcommand)]
     Sessions(Sessions),
@@ -117,6 +121,8 @@ impl Command {
             Self::Policy(asked) => asked.output(),
             Self::Demo(demo) => demo.output,
             Self::Doctor(doctor) => doctor.output,
+            Self::Init(asked) => asked.output,
+            Self::Models(asked) => asked.output,
             Self::Gc(gc) => gc.output,
             Self::Backup(asked) => asked.output,
             Self::Restore(asked) => asked.output,

@@ -10,13 +10,16 @@ mod doctor;
 mod drive;
 mod finish;
 mod gc;
+mod init;
 mod man_pages;
 mod memory;
+mod models;
 mod policy;
 mod remind;
 mod run;
 mod sandbox;
 mod sessions;
+mod shortage;
 mod skills;
 mod task;
 mod tools;
@@ -35,8 +38,10 @@ pub(crate) use completions::Completions;
 pub(crate) use demo::Demo;
 pub(crate) use doctor::Doctor;
 pub(crate) use gc::{Gc, size};
+pub(crate) use init::Init;
 pub(crate) use man_pages::ManPages;
 pub(crate) use memory::Memory;
+pub(crate) use models::Models;
 pub(crate) use policy::Policy;
 pub(crate) use run::Run;
 pub(crate) use sandbox::Sandboxes;
@@ -50,6 +55,8 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
     match cli.command {
         Command::Run(run) => run::execute(&paths, run).await,
         Command::Demo(demo) => demo::execute(&paths, demo).await,
+        Command::Init(asked) => init::execute(&paths, asked).await,
+        Command::Models(asked) => models::execute(&paths, asked).await,
         Command::Doctor(doctor) => doctor::execute(&paths, doctor).await,
         Command::Gc(asked) => gc::execute(&paths, asked).await,
         Command::Backup(asked) => backup::backup(&paths, asked).await,

@@ -34,7 +34,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::{flags, limits};
 
 pub(crate) use self::budget::{Budget, BudgetFile, Dollars, limit};
-pub(crate) use self::model::{ModelChoice, ModelFile};
+pub(crate) use self::model::{ModelChoice, ModelFile, ProviderModel};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::provider::Provider;
 pub(crate) use self::retention::{Retention, RetentionFile};
@@ -314,7 +314,7 @@ impl Config {
 
     /// The variables in which keys are looked for.
     fn key_variables(&self) -> BTreeSet<String> {
-        let usual = Provider::KEY_VARIABLES.map(str::to_owned).into_iter();
+        let usual = Provider::all().into_iter().filter_map(|it| it.key_env.map(str::to_owned));
         let of_server = |server: &Server| {
             server.token_env.iter().chain(server.headers_env.values()).cloned().collect()
         };

@@ -181,6 +181,8 @@ impl From<&outrigger_engine::Error> for Failure {
             }
             Error::Unanswerable { .. } => Self::from_error(Kind::Conflict, error)
                 .hint("`outrigger inbox` lists what waits for an answer."),
+            Error::SubagentsRun(_) => Self::from_error(Kind::Conflict, error)
+                .hint("Resume it without --model until they are done."),
             Error::Subagent { parent, .. } => Self::from_error(Kind::Conflict, error)
                 .hint(format!("`outrigger sessions resume {parent}` goes on with all of it.")),
             Error::NoCheckpoint { .. } => Self::from_error(Kind::Conflict, error)

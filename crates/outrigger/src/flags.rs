@@ -85,10 +85,11 @@ pub(crate) struct Model {
         help_heading = "Model"
     )]
     pub(crate) model: Option<String>,
-    /// How the provider is spoken to.
+    /// Whose model it is; told by its name, or by the key that is set, if left out.
     #[arg(
         long,
-        value_enum,
+        value_name = "NAME",
+        value_parser = Provider::parser(),
         env = "OUTRIGGER_PROVIDER",
         hide_env_values = true,
         help_heading = "Model"
@@ -106,4 +107,26 @@ pub(crate) struct Model {
     /// A file of turns to play instead of asking a model, whatever else names one.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) script: Option<PathBuf>,
+}
+
+/// Another model for a session that has one. The environment says nothing of it: a session
+/// keeps its model until somebody says otherwise.
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct NewModel {
+    /// Go on with this model from now on.
+    #[arg(long, value_name = "NAME", help_heading = "Model")]
+    pub(crate) model: Option<String>,
+    /// Whose model it is, if not the one's before.
+    #[arg(long, value_name = "NAME", value_parser = Provider::parser(), help_heading = "Model")]
+    pub(crate) provider: Option<Provider>,
+    /// Where the provider is, instead of its own address.
+    #[arg(long, value_name = "URL", help_heading = "Model")]
+    pub(crate) base_url: Option<String>,
+}
+
+impl NewModel {
+    /// Whether another model is meant at all.
+    pub(crate) fn is_none(&self) -> bool {
+        self.model.is_none() && self.provider.is_none() && self.base_url.is_none()
+    }
 }

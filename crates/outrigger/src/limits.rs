@@ -35,6 +35,13 @@ pub(crate) const STDIN_BYTES_MAX: u64 = 4 << 20;
 pub(crate) const CONTEXT_TOKENS_DEFAULT: u64 = 200_000;
 /// Tokens of one reply where nobody says otherwise.
 pub(crate) const OUTPUT_TOKENS_DEFAULT: u64 = 16_000;
+/// How long a server on this machine may take to say which models it has, where nobody named
+/// one: it answers at once or is not there.
+pub(crate) const LOCAL_ANSWER_MS_MAX: u64 = 1_000;
+/// Models of one server among which a person is asked to choose.
+pub(crate) const MODELS_ASKED_MAX: usize = 8;
+/// How long a provider may take to say which models it has.
+pub(crate) const LISTING_MS_MAX: u64 = 10_000;
 /// Lines of a patch that a person is shown; the patch file has them all.
 pub(crate) const DIFF_LINES_MAX: usize = 400;
 /// Lines of a tool's output that a person is shown.

@@ -1,14 +1,23 @@
 //! Opens the model that the configuration names.
 
 use outrigger_agent::ModelSpec;
-use outrigger_model::{Api, Client, Endpoint, Key, Model, RetryPolicy, ScriptedModel, limits};
+use outrigger_model::{
+    Client, Endpoint, HttpClient, Key, Model, RetryPolicy, ScriptedModel, limits,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{ModelChoice, ModelFile, Provider};
+use crate::config::{ModelChoice, ModelFile, Provider, ProviderModel};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::NewModel;
 use crate::limits as own;
+
+mod choose;
+mod offers;
+
+pub(crate) use choose::{candidates, choose, converses, of_listed, variable};
+pub(crate) use offers::{ProviderSurvey, survey};
 
 /// The provider's name of a script.
 const SCRIPT: &str = "script";
@@ -27,16 +36,26 @@ pub(crate) struct OpenedModel {
 /// Opens it. Keys come from the environment, and go nowhere but into the client.
 pub(crate) fn open(choice: &ModelChoice) -> Outcome<OpenedModel> {
     match choice {
-        ModelChoice::Unset => Err(Failure::new(Kind::Usage, "no model is chosen")
-            .hint("Name one with --model, OUTRIGGER_MODEL or model.name in the configuration, for example `--model claude-sonnet-4-5` with ANTHROPIC_API_KEY set.")
-            .hint("`outrigger demo` needs neither a model nor a key.")),
+        ModelChoice::Unset => Err(unset()),
         ModelChoice::Bundled(text) => scripted(text, BUNDLED.to_owned()),
         ModelChoice::Script(path) => {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             scripted(&read(&path)?, path.display().to_string())
         }
-        ModelChoice::Provider { .. } => provider(choice),
+        ModelChoice::Provider(model) => provider(model),
     }
+}
+
+/// Nothing says which model is meant, and none was found.
+fn unset() -> Failure {
+    let keys = Provider::all().into_iter().filter_map(|provider| provider.key_env);
+    let mut keys: Vec<_> = keys.collect();
+    keys.dedup();
+    let text = "no model is chosen, no key is set, and no server of models answers on this machine";
+    Failure::new(Kind::Usage, text)
+        .hint(format!("Set the key of a provider: {}.", keys.join(", ")))
+        .hint("Or name a server with --base-url, or start one: Ollama, LM Studio, vLLM and llama.cpp are found by themselves. `outrigger init` says what was found.")
+        .hint("`outrigger demo` needs neither a model nor a key.")
 }
 
 /// The model that a session was opened with.
@@ -47,22 +66,43 @@ pub(crate) fn reopen(spec: &ModelSpec, config: &ModelFile) -> Outcome<OpenedMode
         (SCRIPT, Some(path)) => return open(&ModelChoice::Script(path.into())),
         _ => {}
     }
-    let Some(provider) = Provider::parse(&spec.provider) else {
+    let Some(provider) = Provider::named(&spec.provider) else {
         let text = format!("the session's provider `{}` is not known", spec.provider);
         return Err(Failure::new(Kind::Usage, text));
     };
-    let same = config.provider.is_none_or(|configured| configured == provider);
-    let api_key_env = config.api_key_env.clone().filter(|_| same);
-    open(&ModelChoice::Provider {
-        provider,
-        name: spec.name.clone(),
+    let same = config.provider.as_ref().is_none_or(|configured| *configured == provider);
+    open(&ModelChoice::Provider(Box::new(ProviderModel {
         base_url: address,
-        api_key_env,
-        http_hosts: config.http_hosts.clone().unwrap_or_default(),
+        api_key_env: config.api_key_env.clone().filter(|_| same),
         context_tokens: Some(spec.context_tokens),
         output_tokens_max: Some(spec.output_tokens_max),
-        attempts_max: config.attempts(),
-    })
+        ..config.model_of(provider, spec.name.clone())
+    })))
+}
+
+/// What is asked for in the place of a session's model. What is not said stays as it was: the
+/// provider too, unless the name says that the model is another one's.
+pub(crate) fn instead(spec: &ModelSpec, config: &ModelFile, asked: &NewModel) -> ModelFile {
+    let before = Provider::named(&spec.provider);
+    let has_all = |provider: &Provider| provider.model_prefixes.is_empty();
+    let told = asked.model.as_deref().and_then(Provider::of_model);
+    let told = told.filter(|_| spec.address.is_none() && !before.as_ref().is_some_and(has_all));
+    let same = config.provider.is_none() || config.provider == before;
+    let mut file = ModelFile {
+        base_url: spec.address.clone().filter(|_| before.is_some()),
+        provider: before,
+        api_key_env: config.api_key_env.clone().filter(|_| same),
+        http_hosts: config.http_hosts.clone(),
+        attempts_max: config.attempts_max,
+        ..ModelFile::default()
+    };
+    file.overlay(ModelFile {
+        provider: asked.provider.clone().or(told),
+        name: asked.model.clone(),
+        base_url: asked.base_url.clone(),
+        ..ModelFile::default()
+    });
+    file
 }
 
 /// A model for an engine that only ends a session, which asks none: so that no key
@@ -89,61 +129,56 @@ fn scripted(text: &str, address: String) -> Outcome<OpenedModel> {
     Ok(OpenedModel { model, spec })
 }
 
-fn provider(choice: &ModelChoice) -> Outcome<OpenedModel> {
-    let ModelChoice::Provider {
-        provider,
-        name,
-        base_url,
-        api_key_env,
-        http_hosts,
-        context_tokens,
-        output_tokens_max,
-        attempts_max,
-    } = choice
-    else {
-        return Err(Failure::new(Kind::Usage, "no provider is chosen"));
-    };
-    let (api, address) = match provider {
-        Provider::Anthropic => (Api::AnthropicMessages, "https://api.anthropic.com"),
-        Provider::Openai => (Api::OpenAiResponses, "https://api.openai.com/v1"),
-        Provider::OpenaiChat => (Api::OpenAiChat, "https://api.openai.com/v1"),
-    };
-    let endpoint = Endpoint {
-        api,
-        base_url: base_url.clone().unwrap_or_else(|| address.to_owned()),
-        key: key(*provider, base_url.is_some(), api_key_env.as_deref())?,
-        http_hosts: http_hosts.clone(),
-        headers: Vec::new(),
-        model: name.clone(),
-        context_tokens: context_tokens.unwrap_or(own::CONTEXT_TOKENS_DEFAULT),
-        output_tokens_max: output_tokens_max.unwrap_or(own::OUTPUT_TOKENS_DEFAULT),
-        prompt_cache_key: base_url.is_none(),
-        body: Vec::new(),
-    };
+fn provider(model: &ProviderModel) -> Outcome<OpenedModel> {
+    let endpoint = endpoint(model)?;
     let unusable = |error: &(dyn std::error::Error + 'static)| {
         Failure::from_error(Kind::Usage, error)
             .hint("Correct --base-url, OUTRIGGER_BASE_URL or model.base_url: `https://host/path`, as the provider documents it.")
     };
-    let http = outrigger_model::http(Duration::from_millis(limits::CONNECT_MS))
-        .map_err(|error| unusable(&error))?;
+    let http = http()?;
     let policy = RetryPolicy::new(uuid::Uuid::new_v4().as_u64_pair().0);
-    let attempts_max = attempts_max.unwrap_or(policy.attempts_max);
+    let attempts_max = model.attempts_max.unwrap_or(policy.attempts_max);
     let policy = RetryPolicy { attempts_max, ..policy };
     let client = Client::new(http, endpoint, policy).map_err(|error| unusable(&error))?;
-    let model: Arc<dyn Model> = Arc::new(client);
-    let spec = model_spec(&*model, provider.as_str(), base_url.clone());
-    Ok(OpenedModel { model, spec })
+    let opened: Arc<dyn Model> = Arc::new(client);
+    let spec = model_spec(&*opened, model.provider.name, model.base_url.clone());
+    Ok(OpenedModel { model: opened, spec })
+}
+
+/// The client of HTTP that models are asked with.
+fn http() -> Outcome<HttpClient> {
+    outrigger_model::http(Duration::from_millis(limits::CONNECT_MS))
+        .map_err(|error| Failure::from_error(Kind::ModelFailed, &error))
+}
+
+/// Where a model is, and with which key.
+fn endpoint(model: &ProviderModel) -> Outcome<Endpoint> {
+    let provider = &model.provider;
+    let at_home = model.base_url.is_none();
+    Ok(Endpoint {
+        api: provider.wire,
+        base_url: model.base_url.clone().unwrap_or_else(|| provider.base_url.to_owned()),
+        key: key(model)?,
+        http_hosts: model.http_hosts.clone(),
+        headers: Vec::new(),
+        model: model.name.clone(),
+        context_tokens: model.context_tokens.unwrap_or(own::CONTEXT_TOKENS_DEFAULT),
+        output_tokens_max: model.output_tokens_max.unwrap_or(own::OUTPUT_TOKENS_DEFAULT),
+        prompt_cache_key: at_home && provider.prompt_cache_key,
+        body: Vec::new(),
+    })
 }
 
 /// The key, from the environment variable that the configuration or the provider names.
-fn key(provider: Provider, elsewhere: bool, named: Option<&str>) -> Outcome<Option<Key>> {
-    let variable = named.unwrap_or(provider.key_variable());
+fn key(model: &ProviderModel) -> Outcome<Option<Key>> {
+    let named = model.api_key_env.as_deref();
+    let Some(variable) = named.or(model.provider.key_env) else { return Ok(None) };
     match std::env::var(variable) {
         Ok(text) if !text.is_empty() => Key::new(&text).map(Some).map_err(|error| {
             Failure::new(Kind::Auth, format!("{variable} holds no usable key: {error}"))
         }),
         // A server of one's own often wants none.
-        _ if elsewhere && named.is_none() => Ok(None),
+        _ if model.base_url.is_some() && named.is_none() => Ok(None),
         _ => Err(Failure::new(
             Kind::Auth,
             format!("the environment variable {variable} holds no key"),

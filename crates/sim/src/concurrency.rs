@@ -5,7 +5,7 @@
 
 use futures_util::future::{join_all, join3};
 use outrigger_agent::{Author, Message, Park, SessionId};
-use outrigger_engine::{Engine, Error, workspace};
+use outrigger_engine::{Engine, Error, ResumeChange, workspace};
 use outrigger_sandbox::{Snapshots, Suspend};
 use outrigger_sandbox_testing::fake::Disk;
 use std::time::Duration;
@@ -175,7 +175,7 @@ impl World {
             let meddled = match rng.u8(..8) {
                 0..3 => self.steer(&engine, &session).await,
                 3..5 => engine.interrupt(&session, by).await,
-                5..7 => engine.resume(&session, by, None, None).await,
+                5..7 => engine.resume(&session, by, ResumeChange::default()).await,
                 _ => engine.cancel(&session, by, "simulated").await,
             };
             match meddled {

@@ -17,6 +17,9 @@ pub struct Invocation<'a> {
     /// What the file that it changes was when a person approved the call: it is changed
     /// only if it still is.
     pub seen: Option<&'a FileBaseline>,
+    /// How long its command may run at the most, in milliseconds, whatever its arguments say:
+    /// what the session's limits leave.
+    pub command_ms_max: Option<u64>,
 }
 
 /// What a command took, as its sandbox says.

@@ -2,33 +2,35 @@
 
 use outrigger_agent::{Status, ToolOutput};
 use outrigger_sandbox::{
-    Command, End, Error, ExecId, ExecOutcome, Execute, FileOp, FileReply, OutputSink, Streams,
+    Command, End, Error, ExecOutcome, Execute, FileOp, FileReply, OutputSink, Streams,
 };
 
 use crate::arguments::Arguments;
-use crate::call::CommandTime;
+use crate::call::{CommandTime, Invocation};
 use crate::namespace::Namespace;
 use crate::{cut, limits, output};
 
 /// Runs the command, or attaches to it, and says what it took.
 pub(crate) async fn execute(
     arguments: &Arguments,
-    exec: &ExecId,
+    call: &Invocation<'_>,
     namespace: &Namespace,
     sink: &dyn OutputSink,
 ) -> Result<(ToolOutput, CommandTime), Error> {
     let command = arguments.required("command").to_owned();
-    let timeout_ms = arguments.integer("timeout").unwrap_or(limits::TIMEOUT_MS_DEFAULT);
+    let asked_ms = arguments.integer("timeout").unwrap_or(limits::TIMEOUT_MS_DEFAULT);
+    let timeout_ms = asked_ms.min(call.command_ms_max.unwrap_or(asked_ms));
     let request = Execute {
         deadline_ms: timeout_ms,
         streams: Streams::Merged,
         spill_after_bytes: Some(limits::SPILL_AFTER_BYTES),
-        ..Execute::new(exec.clone(), Command::Shell(command))
+        ..Execute::new(call.exec.clone(), Command::Shell(command))
     };
     let done = namespace.execute(request, sink).await?;
     let last = last_bytes(&done, namespace).await?;
     let took = CommandTime { wall_ms: done.wall_ms, cpu_ms: done.cpu_ms };
-    Ok((shown(&done, last.as_deref(), timeout_ms), took))
+    let owner = if timeout_ms < asked_ms { DeadlineOwner::Session } else { DeadlineOwner::Call };
+    Ok((shown(&done, last.as_deref(), timeout_ms, owner), took))
 }
 
 /// The end of an output whose end was dropped, from the file that has all of it.
@@ -53,14 +55,28 @@ fn total_bytes(done: &ExecOutcome) -> u64 {
     done.stdout.len() as u64 + done.stdout_dropped_bytes
 }
 
-fn shown(done: &ExecOutcome, last: Option<&[u8]>, timeout_ms: u64) -> ToolOutput {
+/// Whose a deadline is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DeadlineOwner {
+    /// The call's own.
+    Call,
+    /// An earlier one, because the session has no more time left.
+    Session,
+}
+
+fn shown(
+    done: &ExecOutcome,
+    last: Option<&[u8]>,
+    timeout_ms: u64,
+    owner: DeadlineOwner,
+) -> ToolOutput {
     let (mut text, hidden_bytes) = output(done, last);
     if text.is_empty() {
         text.push_str("(no output)\n");
     } else if !text.ends_with('\n') {
         text.push('\n');
     }
-    let (status, end) = ending(done.end, timeout_ms);
+    let (status, end) = ending(done.end, timeout_ms, owner);
     text.push_str(&end);
     ToolOutput { status, exit_code: done.exit_code(), hidden_bytes, ..output::ok(text) }
 }
@@ -98,7 +114,7 @@ fn output(done: &ExecOutcome, last: Option<&[u8]>) -> (String, u64) {
 }
 
 /// How it ended. A command that ran is no error of the call, whatever its exit code.
-fn ending(end: End, timeout_ms: u64) -> (Status, String) {
+fn ending(end: End, timeout_ms: u64, owner: DeadlineOwner) -> (Status, String) {
     match end {
         End::Exited(code) => (Status::Ok, format!("[exit code {code}]")),
         End::Signalled(signal) => {
@@ -117,10 +133,14 @@ fn ending(end: End, timeout_ms: u64) -> (Status, String) {
         }
         End::Deadline => {
             let max = limits::TIMEOUT_MS_MAX;
-            let advice = if timeout_ms < max {
-                format!("; give a larger `timeout`, up to {max}, or do less at once")
-            } else {
-                "; do less at once".to_owned()
+            let advice = match owner {
+                DeadlineOwner::Session => {
+                    ", and the limits of this session leave no more; do less at once".to_owned()
+                }
+                DeadlineOwner::Call if timeout_ms < max => {
+                    format!("; give a larger `timeout`, up to {max}, or do less at once")
+                }
+                DeadlineOwner::Call => "; do less at once".to_owned(),
             };
             let text = format!(
                 "[killed with all its processes: it was still running after {timeout_ms} ms{advice}]"

@@ -108,7 +108,7 @@ pub async fn perform(
     };
     let done = match tool.name {
         ToolName::Execute => {
-            return match execute::execute(&arguments, &call.exec, namespace, sink).await {
+            return match execute::execute(&arguments, call, namespace, sink).await {
                 Ok((output, took)) => Ok((output, Some(took))),
                 Err(error) => output::failure(tool.name, error).map(|output| (output, None)),
             };

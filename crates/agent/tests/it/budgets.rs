@@ -3,7 +3,7 @@
 use expect_test::expect;
 use outrigger_agent::{
     AccountId, Amounts, Answer, Cause, Deadline, Event, Limit, Measure, Next, Park, Price, Recover,
-    Shortfall, Spec, TurnEnd,
+    Shortage, Shortfall, Spec, TurnEnd, Work, command_ms_max, limits,
 };
 
 use crate::bench::Bench;
@@ -96,6 +96,81 @@ fn a_deadline_that_no_argument_says_is_reserved_whole() {
     assert_eq!(bench.state.reserved_for(id).wall_ms, 3_000);
 }
 
+/// A reply is asked for that fits into what is left, down to the least that is of use.
+#[test]
+fn a_reply_is_as_long_as_what_is_left_allows() {
+    let whole = Amounts { tokens: 48 + 16_000, ..Amounts::STEP };
+    let with = |budget: Limit| {
+        let mut spec = priced(budget, Limit::NONE);
+        spec.model.output_tokens_max = 16_000;
+        spec.model.context_tokens = 200_000;
+        spec
+    };
+    let tokens = |tokens| Limit { tokens: Some(tokens), ..Limit::NONE };
+    let (input, least) = (48 * 1_250, limits::OUTPUT_TOKENS_MIN);
+    for (budget, output) in [
+        (Limit::NONE, Some(16_000)),
+        (tokens(whole.tokens), Some(16_000)),
+        (tokens(whole.tokens - 1), Some(15_999)),
+        (tokens(48 + least), Some(least)),
+        (tokens(48 + least - 1), None),
+        (money(input + 2_000 * 3_000), Some(3_000)),
+        (money(input + 2_000 * 3_000 + 1_999), Some(3_000)),
+        (money(input + 2_000 * least), Some(least)),
+        (money(input + 2_000 * least - 1), None),
+        (money(0), None),
+    ] {
+        let mut bench = Bench::with_task(with(budget));
+        let Next::Perform(ids) = bench.run() else {
+            assert_eq!(output, None, "{budget:?}");
+            let Shortage { measure, needed, left } = Shortage::of(&bench.state).unwrap();
+            assert_eq!(Some(left), budget.of(measure));
+            let enough = match measure {
+                Measure::Money => money(needed),
+                _ => tokens(needed),
+            };
+            let mut bench = Bench::with_task(with(enough));
+            assert!(matches!(bench.run(), Next::Perform(_)), "what is needed is enough");
+            continue;
+        };
+        let (work, reserved) = (Work::AskModel, bench.state.reserved_for(ids[0]));
+        let asked = bench.state.output_tokens_max(&work);
+        assert_eq!((Some(asked), reserved.tokens), (output, 48 + asked), "{budget:?}");
+        assert!(reserved.fits(budget) && Shortage::of(&bench.state).is_none());
+    }
+}
+
+/// A command is killed earlier where less time is left, and not refused.
+#[test]
+fn a_command_has_as_much_time_as_is_left() {
+    let wall = |ms| Limit { wall_ms: Some(ms), ..Limit::NONE };
+    let cpu = |ms| Limit { cpu_ms: Some(ms), ..Limit::NONE };
+    // Half a processor; two seconds until the last of its processes is dead.
+    for (budget, command_ms) in [
+        (Limit::NONE, Some(4_000)),
+        (wall(6_000), Some(4_000)),
+        (wall(5_000), Some(3_000)),
+        (wall(3_000), Some(1_000)),
+        (wall(2_999), None),
+        (cpu(3_000), Some(4_000)),
+        (cpu(2_000), Some(2_000)),
+        (cpu(1_499), None),
+    ] {
+        let mut bench = Bench::with_task(priced(budget, Limit::NONE));
+        bench.reply(reply(vec![call("a", "bash", r#"{"timeout":4000}"#)]));
+        bench.settle(sandbox("g1"));
+        let Next::Perform(ids) = bench.run() else {
+            assert_eq!(command_ms, None, "{budget:?}");
+            let needed = Shortage::of(&bench.state).unwrap();
+            let least = if budget.cpu_ms.is_some() { 1_500 } else { 3_000 };
+            assert_eq!((Some(needed.left), needed.needed), (budget.of(needed.measure), least));
+            continue;
+        };
+        assert_eq!(command_ms_max(&bench.state, ids[0]), command_ms, "{budget:?}");
+        assert!(bench.state.reserved_for(ids[0]).fits(budget), "{budget:?}");
+    }
+}
+
 #[test]
 fn a_model_call_has_no_more_time_than_is_left() {
     let budget = Limit { wall_ms: Some(5_000), ..Limit::NONE };
@@ -154,13 +229,18 @@ fn a_denial_ends_the_turn_and_resumed_it_asks_again() {
     let soft = Shortfall::of_session(Cause::Soft(Measure::Money));
     assert_eq!(bench.state.ended(), Some(&TurnEnd::OutOfBudget(soft)));
     let by = || "person:local".to_owned();
-    bench.append(Event::Resumed { by: by(), budget: None, turn: None });
+    bench.append(Event::Resumed { by: by(), budget: None, turn: None, model: None });
     assert_eq!(bench.park(), Park::Answers(ids));
     // Who raises the budget has said yes, and who lowers it has not.
     for (budget, starts) in [(500_000, false), (500_000, false), (900_000, true)] {
         bench.append(Event::Interrupted { by: by() });
         assert_eq!(bench.park(), Park::Message);
-        bench.append(Event::Resumed { by: by(), budget: Some(money(budget)), turn: None });
+        bench.append(Event::Resumed {
+            by: by(),
+            budget: Some(money(budget)),
+            turn: None,
+            model: None,
+        });
         assert_eq!(matches!(bench.run(), Next::Perform(_)), starts, "{budget}");
     }
 }
@@ -207,7 +287,7 @@ fn an_account_without_room_ends_the_turn_when_what_runs_is_over() {
     assert_eq!((bench.state.spent(), bench.state.reserved()), (reserved, Amounts::default()));
     assert_eq!(bench.park(), Park::Message);
     assert_eq!(bench.state.out_of_budget(), Some(&shortfall()));
-    bench.append(Event::Resumed { by: "p".to_owned(), budget: None, turn: None });
+    bench.append(Event::Resumed { by: "p".to_owned(), budget: None, turn: None, model: None });
     assert_eq!(bench.flying(), [id]);
     let mut bench = Bench::with_task(priced(Limit::NONE, Limit::NONE));
     bench.flying();
@@ -218,7 +298,7 @@ fn an_account_without_room_ends_the_turn_when_what_runs_is_over() {
     again.append(Event::Withheld { effect: id, shortfall: shortfall() });
     assert_eq!(again.park(), Park::Message);
     assert_eq!(again.state.out_of_budget(), Some(&shortfall()));
-    again.append(Event::Resumed { by: "p".to_owned(), budget: None, turn: None });
+    again.append(Event::Resumed { by: "p".to_owned(), budget: None, turn: None, model: None });
     assert_eq!(again.flying(), [id]);
 }
 

@@ -3,7 +3,7 @@
 
 use outrigger_agent::{
     Amounts, FileBaseline, Loss, Outcome, Phase, Place, Product, Seq, SessionId, Status, ToolCall,
-    ToolOutput, Touched,
+    ToolOutput, Touched, command_ms_max,
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::namespace::MOUNTS;
@@ -40,6 +40,7 @@ pub(super) fn call(
         sandbox,
         kind,
         seen: run.state.effect(effect)?.seen.clone(),
+        command_ms_max: command_ms_max(&run.state, effect),
         memory: memory::of_effect(engine, run, effect),
     };
     let (clock, reserved) = (Arc::clone(&engine.parts.clock), run.state.reserved_for(effect));
@@ -124,6 +125,8 @@ struct ToolAttempt {
     kind: AttemptKind,
     /// What the file that it changes was when it was approved.
     seen: Option<FileBaseline>,
+    /// How long a command may run, by what was reserved for it.
+    command_ms_max: Option<u64>,
     /// Memory and skills, where the session has them.
     memory: Option<SessionMemory>,
 }
@@ -149,7 +152,8 @@ impl ToolAttempt {
             return AttemptEnd::new(Outcome::Unknown { evidence });
         };
         let (tool, arguments) = (self.tool.as_str(), self.arguments.as_str());
-        let call = Invocation { tool, arguments, exec, seen: self.seen.as_ref() };
+        let (seen, command_ms_max) = (self.seen.as_ref(), self.command_ms_max);
+        let call = Invocation { tool, arguments, exec, seen, command_ms_max };
         if let (Some(memory), AttemptKind::Interrupted) = (&self.memory, self.kind)
             && let Some(output) = memory.done_before(&call).await
         {

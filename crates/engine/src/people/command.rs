@@ -1,7 +1,7 @@
 //! What people do to sessions: each a fenced append, and a poke by who called.
 
 use outrigger_agent::{
-    Event, Limit, Message, Record, Seq, SessionId, Spec, State, Touched, TurnLimits,
+    Event, Limit, Message, ModelSpec, Record, Seq, SessionId, Spec, State, Touched, TurnLimits,
 };
 use outrigger_store::Error as StoreError;
 use std::collections::BTreeSet;
@@ -9,6 +9,17 @@ use std::sync::Arc;
 
 use crate::driver::journal;
 use crate::{Engine, Error, limits};
+
+/// What is otherwise from where a session is resumed on. What is `None` stays as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResumeChange {
+    /// The session's budget.
+    pub budget: Option<Limit>,
+    /// The turn's limits; its steps and time count anew.
+    pub turn: Option<TurnLimits>,
+    /// The model.
+    pub model: Option<ModelSpec>,
+}
 
 impl Engine {
     /// Opens a session with what is said first.
@@ -98,17 +109,22 @@ impl Engine {
     /// Lets a turn that stopped before its answer go on.
     ///
     /// # Errors
-    /// An ended session, a subagent, or the journal's.
+    /// An ended session, a subagent, another model while subagents ask the one before, or the
+    /// journal's.
     pub async fn resume(
         &self,
         session: &SessionId,
         by: &str,
-        budget: Option<Limit>,
-        turn: Option<TurnLimits>,
+        change: ResumeChange,
     ) -> Result<(), Error> {
-        let by = by.to_owned();
+        let ResumeChange { budget, turn, model } = change;
+        let (by, model) = (by.to_owned(), model.map(Box::new));
         self.command(session, |state| {
-            let event = Event::Resumed { by: by.clone(), budget, turn };
+            if model.is_some() && state.subagents(session).next().is_some() {
+                return Err(Error::SubagentsRun(session.clone()));
+            }
+            let (by, model) = (by.clone(), model.clone());
+            let event = Event::Resumed { by, budget, turn, model };
             match state.spec().and_then(|spec| spec.parent()) {
                 Some(parent) => Err(Error::Subagent {
                     session: session.clone(),

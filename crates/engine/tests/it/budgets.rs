@@ -4,7 +4,7 @@ use outrigger_agent::{
     AccountId, Answer, Cause, Event, Limit, Measure, Park, Record, Seq, Shortfall, TurnEnd,
     Unanswerable,
 };
-use outrigger_engine::{AnswerRequest, Engine, Error};
+use outrigger_engine::{AnswerRequest, Engine, Error, ResumeChange};
 use outrigger_policy::RuleSet;
 use outrigger_store::{AccountStop, Accounts, Terms, TermsChange, load_all};
 use serde_json::json;
@@ -69,7 +69,7 @@ async fn what_began_before_an_account_was_full_is_not_begun_again() {
         assert_eq!((charged.spent, charged.reserved.steps), (state.spent(), 0));
         // What was withheld is tried again when there is room, and nothing else is.
         set(&world, hard(steps(100))).await;
-        engine.resume(&session, "p", None, None).await.unwrap();
+        engine.resume(&session, "p", ResumeChange::default()).await.unwrap();
         drive(&engine, &session).await;
         let state = engine.state(&session).await.unwrap();
         assert_eq!((state.ended(), state.spent().steps), (Some(&TurnEnd::Answered), 5), "{room}");

@@ -4,7 +4,7 @@
 use outrigger_agent::{
     Answer, Delegate, Event, Limit, Park, Price, Role, Seq, SessionId, State, ToolKind, TurnEnd,
 };
-use outrigger_engine::{AnswerRequest, Error};
+use outrigger_engine::{AnswerRequest, Error, ResumeChange};
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::{Backend, LifecycleState};
 use outrigger_store::{Journal, load_all};
@@ -409,7 +409,8 @@ async fn its_budget_is_a_part_and_nobody_raises_it() {
     for row in rows.iter().filter(|row| row.session != one) {
         let child = never_over(&world, &row.session).await;
         budgets.push((child.budget().steps.unwrap(), child.budget().tokens.unwrap()));
-        let raised = engine.resume(&row.session, "person:test", Some(Limit::NONE), None).await;
+        let change = ResumeChange { budget: Some(Limit::NONE), ..ResumeChange::default() };
+        let raised = engine.resume(&row.session, "person:test", change).await;
         assert!(matches!(raised, Err(Error::Subagent { parent, .. }) if parent == one));
         assert!(matches!(engine.say(&row.session, said("more")).await, Err(Error::Ended(_))));
     }

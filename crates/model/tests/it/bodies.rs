@@ -79,6 +79,12 @@ async fn openai_chat() {
 }
 
 #[tokio::test]
+async fn gemini() {
+    let body = body(Api::Gemini, Purpose::Turn, &every_kind_of_item()).await;
+    expect_file!["../bodies/gemini.json"].assert_eq(&body);
+}
+
+#[tokio::test]
 async fn a_summary_is_asked_for_with_the_same_beginning() {
     for api in Api::ALL {
         let items = [says("Hello.")];
@@ -91,8 +97,13 @@ async fn a_summary_is_asked_for_with_the_same_beginning() {
             // Another choice would empty its cache of the conversation.
             Api::AnthropicMessages => assert_eq!(compact["tool_choice"], turn["tool_choice"]),
             Api::OpenAiResponses | Api::OpenAiChat => assert_eq!(compact["tool_choice"], "none"),
+            Api::Gemini => {
+                let mode = &compact["toolConfig"]["functionCallingConfig"]["mode"];
+                assert_eq!(mode, "NONE");
+            }
         }
-        let messages = compact.get("messages").or(compact.get("input")).unwrap();
+        let names = ["messages", "input", "contents"];
+        let messages = names.iter().find_map(|name| compact.get(name)).unwrap();
         let last = messages.as_array().unwrap().last().unwrap();
         assert_eq!(last["role"], "user", "{api}");
         assert!(last.to_string().contains("Summarise this conversation"), "{api}");
@@ -149,6 +160,9 @@ async fn headers_and_fields_of_the_endpoint_are_sent() {
             Api::AnthropicMessages => ("messages", seen.header("x-api-key")),
             Api::OpenAiResponses => ("responses", seen.header("authorization")),
             Api::OpenAiChat => ("chat/completions", seen.header("authorization")),
+            Api::Gemini => {
+                ("models/m-hard:streamGenerateContent?alt=sse", seen.header("x-goog-api-key"))
+            }
         };
         assert_eq!(seen.head[0], format!("POST /base/v1/{path} HTTP/1.1"));
         assert!(key.unwrap().ends_with("sk-canary-0123456789"), "{api}");

@@ -21,6 +21,7 @@ pub(crate) fn hard(api: Api) -> (&'static str, Vec<&'static str>) {
             (include_str!("../hard/responses.sse"), include_str!("../hard/responses.items"))
         }
         Api::OpenAiChat => (include_str!("../hard/chat.sse"), include_str!("../hard/chat.items")),
+        Api::Gemini => (include_str!("../hard/gemini.sse"), include_str!("../hard/gemini.items")),
     };
     (stream, items.lines().collect())
 }

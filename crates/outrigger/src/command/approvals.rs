@@ -262,8 +262,8 @@ async fn answered(
         screen.note(Tone::Detail, text);
         return Ok(0);
     }
-    let more = More::Limits(Limits::default());
-    go_on(paths, session.as_str(), Back::Patch, more, output).await
+    let more = More::Otherwise(Limits::default(), Box::default());
+    Box::pin(go_on(paths, session.as_str(), Back::Patch, more, output)).await
 }
 
 /// Whether another process goes on with the session. One that holds it may be about to end,

@@ -35,7 +35,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
         Err(_) => None,
     };
     let tools = ToolReport::make(&config);
-    let model = config.model.choice().and_then(|choice| models::open(&choice));
+    let model = models::choose(&config.model).await.and_then(|choice| models::open(&choice));
     if screen.is_json() {
         show::line(&json!({
             "type": "doctor",

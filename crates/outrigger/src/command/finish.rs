@@ -12,12 +12,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::drive::resume_hint;
+use super::shortage;
 use crate::compose::Store;
 use crate::config::Notify;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{AcceptPolicy, Apply};
 use crate::paths::Paths;
-use crate::show::{self, Screen, Tone, amounts, word};
+use crate::show::{self, Screen, Tone, word};
 use crate::waiting::{self, PendingApproval};
 use crate::{limits, notify, repository};
 
@@ -339,7 +340,7 @@ fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
 }
 
 /// Through a temporary name, so that a half-written patch is never taken for a whole one.
-fn write(path: &Path, patch: &[u8]) -> std::io::Result<()> {
+pub(super) fn write(path: &Path, patch: &[u8]) -> std::io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
     let temporary = path.with_extension("tmp");
@@ -348,6 +349,13 @@ fn write(path: &Path, patch: &[u8]) -> std::io::Result<()> {
     file.sync_all()?;
     fs::rename(&temporary, path)?;
     File::open(dir)?.sync_all()
+}
+
+/// How a session goes on whose model can't be asked.
+fn other_model_hint(session: &SessionId) -> String {
+    format!(
+        "`outrigger sessions resume {session} --model NAME` goes on with another model; `outrigger models` lists those that there are."
+    )
 }
 
 /// How a turn's end is told to who called.
@@ -365,7 +373,7 @@ fn ending(state: &State, session: &SessionId) -> Outcome {
         Some(TurnEnd::OutputLimit) => resumable(
             Kind::AgentFailed,
             "the model's answer was cut at its output limit",
-            "Raise model.output_tokens_max in the configuration.",
+            shortage::of_a_cut_answer(state),
         ),
         Some(TurnEnd::Empty) => resumable(
             Kind::AgentFailed,
@@ -382,14 +390,10 @@ fn ending(state: &State, session: &SessionId) -> Outcome {
             "the turn has no time left",
             "Allow more with limits.turn_seconds_max in the configuration.",
         ),
-        Some(TurnEnd::BudgetExhausted) => resumable(
-            Kind::BudgetExhausted,
-            &format!(
-                "the next step does not fit into the session's budget; used are {}",
-                amounts::used(state.spent(), state.budget())
-            ),
-            "Allow more of it, with --max-tokens, --max-dollars and their like.",
-        ),
+        Some(TurnEnd::BudgetExhausted) => {
+            let (text, hint) = shortage::told(state);
+            resumable(Kind::BudgetExhausted, &text, &hint)
+        }
         Some(TurnEnd::OutOfBudget(shortfall)) => {
             let account = shortfall.level();
             let hint = match &shortfall.cause {
@@ -402,7 +406,13 @@ fn ending(state: &State, session: &SessionId) -> Outcome {
         }
         Some(TurnEnd::ModelFailed { fault, detail }) => {
             let kind = if *fault == ModelFault::Auth { Kind::Auth } else { Kind::ModelFailed };
-            Err(Failure::new(kind, detail.clone()).hint(resume_hint(session)))
+            let failure = Failure::new(kind, detail.clone());
+            Err(match fault {
+                // The same request would be refused again.
+                ModelFault::Auth | ModelFault::Invalid => failure.hint(other_model_hint(session)),
+                _ => failure,
+            }
+            .hint(resume_hint(session)))
         }
         Some(TurnEnd::SandboxFailed { detail }) => {
             Err(Failure::new(Kind::SandboxUnavailable, detail.clone())

@@ -12,7 +12,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Limits, Model, Output};
 use crate::paths::Paths;
 use crate::show::Screen;
-use crate::{limits, repository, session};
+use crate::{limits, models, repository, session};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -39,7 +39,7 @@ pub(crate) struct Run {
 
 pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     let mut config = Config::load(paths.configs(), &run.model, run.limits)?;
-    let model = config.model.clone().choice()?;
+    let model = models::choose(&config.model).await?;
     let dir = std::fs::canonicalize(&run.dir).map_err(|error| {
         Failure::new(Kind::NotFound, format!("{}: {error}", run.dir.display()))
             .hint("Name a directory that is there with --dir.")

@@ -17,7 +17,7 @@ use super::backup;
 use super::drive::{catch_up, resume_hint};
 use super::finish::Back;
 use crate::exit::Outcome;
-use crate::flags::{Apply, Json, Limits, Output};
+use crate::flags::{Apply, Json, Limits, NewModel, Output};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert};
 use crate::{abandoned, compose, limits, session};
@@ -78,6 +78,8 @@ pub(crate) enum Sessions {
         apply: Apply,
         #[command(flatten)]
         limits: Limits,
+        #[command(flatten)]
+        model: Box<NewModel>,
         #[command(flatten)]
         output: Output,
     },
@@ -182,8 +184,8 @@ pub(crate) async fn execute(paths: &Paths, asked: Sessions) -> Outcome<u8> {
             let (back, more) = (Back::from_flag(apply), More::Said(text));
             go_on(paths, &session, back, more, output).await
         }
-        Sessions::Resume { session, apply, limits, output } => {
-            let (back, more) = (Back::from_flag(apply), More::Limits(limits));
+        Sessions::Resume { session, apply, limits, model, output } => {
+            let (back, more) = (Back::from_flag(apply), More::Otherwise(limits, model));
             go_on(paths, &session, back, more, output).await
         }
         Sessions::Moments { session, output } => fork::moments(paths, &session, output).await,

@@ -39,6 +39,7 @@ pub(crate) async fn start(
     price(config, &store, &mut opened).await?;
     give_back(paths, config, &store).await?;
     let mut screen = Screen::new(output);
+    task.model.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
     let packing = pack(paths, config, &store, &task.dir);
     let PackedDirectory { mut workspace, dependencies, notes } =
         screen.during("copying the directory", packing).await?;
@@ -152,7 +153,7 @@ fn role(config: &Config, tools: &[ToolSpec]) -> Outcome<Role> {
 }
 
 /// Finds out what the model costs. Where money is limited, not to know is an error.
-async fn price(config: &Config, store: &Store, opened: &mut OpenedModel) -> Outcome {
+pub(super) async fn price(config: &Config, store: &Store, opened: &mut OpenedModel) -> Outcome {
     let spec = &mut opened.spec;
     if spec.price.is_none() && !spec.scripted {
         let elsewhere = spec.address.is_some();

@@ -211,6 +211,15 @@ impl Budget {
         model: &str,
         elsewhere: bool,
     ) -> Outcome<Option<Price>> {
+        Ok(self.prices_of(provider, elsewhere)?(model))
+    }
+
+    /// What each model of a provider costs, by its name.
+    pub(crate) fn prices_of(
+        &self,
+        provider: &str,
+        elsewhere: bool,
+    ) -> Outcome<impl Fn(&str) -> Option<Price>> {
         let mut prices = Prices::default();
         for path in &self.prices {
             let text = std::fs::read_to_string(path).map_err(|error| {
@@ -227,7 +236,8 @@ impl Budget {
         if !elsewhere {
             prices = prices.or(Prices::built_in());
         }
-        Ok(prices.of(provider, model).map(|entry| entry.price))
+        let provider = provider.to_owned();
+        Ok(move |model: &str| prices.of(&provider, model).map(|entry| entry.price))
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use super::provider::Provider;
 use super::range::Whole;
-use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Model;
 
 /// Tokens, as they are configured.
@@ -16,22 +15,25 @@ pub(crate) type Tokens = Whole<1, 1_000_000_000>;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ModelFile {
-    /// How the provider is spoken to: Anthropic Messages, OpenAI Responses, or OpenAI Chat
-    /// Completions, which most other servers speak. If absent, told by the name, for `claude…`,
-    /// `gpt…` and `o1` and its like. Instead: `--provider`, `OUTRIGGER_PROVIDER`.
-    #[cfg_attr(test, schemars(example = &"openai-chat"))]
+    /// Whose model it is; `openai-chat` is for whatever speaks OpenAI Chat Completions at
+    /// `base_url`. If absent, told by the name, or by the key that is set: see above. Instead:
+    /// `--provider`, `OUTRIGGER_PROVIDER`.
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = names(), "examples" = ["openai-chat"])))]
+    #[serde(deserialize_with = "Provider::read")]
     pub(crate) provider: Option<Provider>,
-    /// The model, as its provider names it. Instead: `--model`, `OUTRIGGER_MODEL`.
+    /// The model, as its provider names it; if absent, the provider's usual one. Instead:
+    /// `--model`, `OUTRIGGER_MODEL`.
     #[cfg_attr(test, schemars(example = &"qwen3-coder"))]
     pub(crate) name: Option<String>,
-    /// Where the provider is; if absent, at the provider's own address. The key is sent there, if
+    /// Where the provider is; if absent, where `OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL` or
+    /// `OLLAMA_HOST` says, else at the provider's own address. The key is sent there, if
     /// there is one; an address of your own needs none unless `api_key_env` names its variable. The
     /// address is dropped where a stronger file or flag names another `provider`. Instead:
     /// `--base-url`, `OUTRIGGER_BASE_URL`.
     #[cfg_attr(test, schemars(example = &"http://127.0.0.1:8000/v1"))]
     pub(crate) base_url: Option<String>,
-    /// The environment variable that holds the key; if absent, `ANTHROPIC_API_KEY` or
-    /// `OPENAI_API_KEY`, by the provider. The key itself never stands in a file of ours.
+    /// The environment variable that holds the key; if absent, the provider's usual one, such as
+    /// `ANTHROPIC_API_KEY`. The key itself never stands in a file of ours.
     #[cfg_attr(test, schemars(example = &"MY_SERVER_KEY"))]
     pub(crate) api_key_env: Option<String>,
     /// Hosts to which the key is sent over plain http, where whoever stands between reads it. To
@@ -65,23 +67,45 @@ pub(crate) enum ModelChoice {
     /// A script that is built in.
     Bundled(&'static str),
     /// A provider's model.
-    Provider {
-        provider: Provider,
-        name: String,
-        base_url: Option<String>,
-        api_key_env: Option<String>,
-        http_hosts: Vec<String>,
-        context_tokens: Option<u64>,
-        output_tokens_max: Option<u64>,
-        attempts_max: Option<u32>,
-    },
+    Provider(Box<ProviderModel>),
+}
+
+impl ModelChoice {
+    /// What a person is told of a model that nobody named.
+    pub(crate) fn reason(&self) -> Option<String> {
+        let Self::Provider(model) = self else { return None };
+        let because = model.because.as_ref()?;
+        let (name, provider) = (&model.name, model.provider.name);
+        Some(format!("model {name} of {provider}, because {because}; --model names another"))
+    }
+}
+
+/// A provider's model, and how it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProviderModel {
+    pub(crate) provider: Provider,
+    pub(crate) name: String,
+    /// Nothing for the provider's own address.
+    pub(crate) base_url: Option<String>,
+    pub(crate) api_key_env: Option<String>,
+    pub(crate) http_hosts: Vec<String>,
+    pub(crate) context_tokens: Option<u64>,
+    pub(crate) output_tokens_max: Option<u64>,
+    pub(crate) attempts_max: Option<u32>,
+    /// Why it is this one, where nobody named it.
+    pub(crate) because: Option<String>,
+}
+
+#[cfg(test)]
+fn names() -> Vec<&'static str> {
+    Provider::all().into_iter().map(|provider| provider.name).collect()
 }
 
 impl ModelFile {
     /// What the command line or the environment say.
     pub(crate) fn flags(flags: &Model) -> Self {
         Self {
-            provider: flags.provider,
+            provider: flags.provider.clone(),
             name: flags.model.clone(),
             base_url: flags.base_url.clone(),
             script: flags.script.clone(),
@@ -93,7 +117,12 @@ impl ModelFile {
     /// provider or another model goes: a key must not reach an address that was
     /// meant for somebody else's.
     pub(crate) fn overlay(&mut self, above: Self) {
-        if above.provider.is_some_and(|provider| self.provider.is_some_and(|own| own != provider)) {
+        if let (Some(own), Some(other)) = (&self.provider, &above.provider)
+            && own != other
+        {
+            if own.base_url != other.base_url {
+                self.name = None;
+            }
             self.base_url = None;
             self.api_key_env = None;
         }
@@ -104,7 +133,7 @@ impl ModelFile {
         if above.name.is_some() {
             self.script = None;
         }
-        self.provider = above.provider.or(self.provider);
+        self.provider = above.provider.or_else(|| self.provider.take());
         self.name = above.name.or_else(|| self.name.take());
         self.base_url = above.base_url.or_else(|| self.base_url.take());
         self.api_key_env = above.api_key_env.or_else(|| self.api_key_env.take());
@@ -115,27 +144,22 @@ impl ModelFile {
         self.script = above.script.or_else(|| self.script.take());
     }
 
-    /// The choice that all layers together make.
-    pub(crate) fn choice(self) -> Outcome<ModelChoice> {
-        if let Some(script) = self.script {
-            return Ok(ModelChoice::Script(script));
-        }
-        let attempts_max = self.attempts();
-        let Some(name) = self.name else { return Ok(ModelChoice::Unset) };
-        let provider = match self.provider {
-            Some(provider) => provider,
-            None => guess(&name)?,
-        };
-        Ok(ModelChoice::Provider {
+    /// What is known of a provider's model, once it is known whose and which it is.
+    pub(crate) fn model_of(&self, provider: Provider, name: String) -> ProviderModel {
+        ProviderModel {
+            context_tokens: self.context_tokens.map(Whole::get).or(provider.context_tokens),
+            output_tokens_max: self
+                .output_tokens_max
+                .map(Whole::get)
+                .or(provider.output_tokens_max),
             provider,
             name,
-            base_url: self.base_url,
-            api_key_env: self.api_key_env,
-            http_hosts: self.http_hosts.unwrap_or_default(),
-            context_tokens: self.context_tokens.map(Whole::get),
-            output_tokens_max: self.output_tokens_max.map(Whole::get),
-            attempts_max,
-        })
+            base_url: self.base_url.clone(),
+            api_key_env: self.api_key_env.clone(),
+            http_hosts: self.http_hosts.clone().unwrap_or_default(),
+            attempts_max: self.attempts(),
+            because: None,
+        }
     }
 
     /// Attempts of a call, if they are limited further than they are anyway.
@@ -144,64 +168,38 @@ impl ModelFile {
     }
 }
 
-/// The provider, where the model's name says it.
-fn guess(name: &str) -> Outcome<Provider> {
-    let digit_follows = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
-    if name.starts_with("claude") {
-        return Ok(Provider::Anthropic);
-    }
-    if name.starts_with("gpt") || name.strip_prefix('o').is_some_and(digit_follows) {
-        return Ok(Provider::Openai);
-    }
-    Err(Failure::new(Kind::Usage, format!("the provider of the model `{name}` is not known"))
-        .hint("Say it with --provider anthropic, openai or openai-chat, and --base-url."))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn layered(layers: &[&str]) -> ModelChoice {
-        let mut whole = ModelFile::default();
-        for layer in layers {
-            whole.overlay(toml::from_str(layer).unwrap());
-        }
-        whole.choice().unwrap()
-    }
-
     #[test]
     fn a_stronger_layer_wins_key_by_key() {
         let local = "provider = 'openai-chat'\nname = 'a'\nbase_url = 'http://localhost'\ncontext_tokens = 9";
-        let provider =
-            |provider, name: &str, base_url: Option<&str>, context_tokens| ModelChoice::Provider {
-                provider,
-                name: name.to_owned(),
-                base_url: base_url.map(str::to_owned),
-                api_key_env: None,
-                http_hosts: Vec::new(),
-                context_tokens,
-                output_tokens_max: None,
-                attempts_max: None,
-            };
-        let here = Some("http://localhost");
         for (layers, expected) in [
-            (&[local][..], provider(Provider::OpenaiChat, "a", here, Some(9))),
-            (&[local, "name = 'gpt-oss'"], provider(Provider::OpenaiChat, "gpt-oss", here, None)),
-            (&[local, "context_tokens = 8"], provider(Provider::OpenaiChat, "a", here, Some(8))),
+            (&[local][..], "openai-chat a http://localhost 9"),
+            (&[local, "name = 'gpt-oss'"], "openai-chat gpt-oss http://localhost -"),
+            (&[local, "context_tokens = 8"], "openai-chat a http://localhost 8"),
             // The address was the other provider's.
-            (
-                &[local, "provider = 'openai'\nname = 'b'"],
-                provider(Provider::Openai, "b", None, None),
-            ),
+            (&[local, "provider = 'openai'\nname = 'b'"], "openai b - -"),
             (
                 &["base_url = 'http://localhost'", "name = 'claude-x'"],
-                provider(Provider::Anthropic, "claude-x", here, None),
+                "- claude-x http://localhost -",
             ),
-            (&["script = 's'", "name = 'o3'"], provider(Provider::Openai, "o3", None, None)),
-            (&[local, "script = 's'"], ModelChoice::Script("s".into())),
-            (&["provider = 'openai'"], ModelChoice::Unset),
+            (&["script = 's'", "name = 'o3'"], "- o3 - -"),
+            (&[local, "script = 's'"], "openai-chat a http://localhost 9 from s"),
+            (&["provider = 'openai'"], "openai - - -"),
         ] {
-            assert_eq!(layered(layers), expected, "{layers:?}");
+            let mut whole = ModelFile::default();
+            for layer in layers {
+                whole.overlay(toml::from_str(layer).unwrap());
+            }
+            let provider = whole.provider.as_ref().map_or("-", |provider| provider.name);
+            let name = whole.name.as_deref().unwrap_or("-");
+            let base_url = whole.base_url.as_deref().unwrap_or("-");
+            let context = whole.context_tokens.map_or("-".to_owned(), |it| it.get().to_string());
+            let script =
+                whole.script.map_or_else(String::new, |it| format!(" from {}", it.display()));
+            assert_eq!(format!("{provider} {name} {base_url} {context}{script}"), expected);
         }
     }
 }

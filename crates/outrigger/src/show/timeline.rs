@@ -101,7 +101,12 @@ impl Timeline {
             Event::Cancelled { by, .. } => {
                 line(Tone::Warning, format!("! cancelled by {}", inert(by)))
             }
-            Event::Resumed { by, .. } => line(Tone::Detail, format!("● resumed by {}", inert(by))),
+            Event::Resumed { by, model, .. } => {
+                let other = model.as_ref().map_or_else(String::new, |model| {
+                    format!(", with the model {} of {}", inert(&model.name), inert(&model.provider))
+                });
+                line(Tone::Detail, format!("● resumed by {}{other}", inert(by)))
+            }
             Event::TurnEnded(end) => vec![ended(end)],
             // How a subagent begins.
             Event::Forked { cut, .. } if cut.conversation.is_empty() => Vec::new(),

@@ -84,9 +84,48 @@ fn a_hard_limit_stops_a_session_so_that_it_can_be_resumed() {
     let stopped = world.stops_with(11, &run);
     assert_eq!(stopped["status"], "out of budget");
     let session = world.session();
+    let told = world.ran(11, &["sessions", "resume", &session]).stderr;
+    let least = told.split("--max-dollars ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(told.contains("the next step needs at least $"), "{told}");
+    assert!(told.contains("and $0.000001 of $0.000001 is left to the session"), "{told}");
     assert!(!world.events(&session).iter().any(|event| event["started"].is_object()));
-    world.ran(11, &["sessions", "resume", &session]);
+    // What it says is enough for the next step.
+    world.run(&["sessions", "resume", &session, "--max-dollars", least]);
+    assert!(world.events(&session).iter().any(|event| event["started"].is_object()));
     world.ran(0, &["sessions", "resume", &session, "--max-dollars", "1"]);
+}
+
+/// Five cents are enough for a small task with a usual model: a reply is asked to be shorter.
+#[test]
+fn a_small_limit_of_money_is_worked_with() {
+    let (world, mut run) = world(&[Turn(&[shell("echo one")])], "");
+    let script = &run[5];
+    let text = fs::read_to_string(script).unwrap();
+    let usual = "output_tokens_max = 16000\ncontext_tokens = 200000\nprice = { input = 3.0, output = 15.0 }\n";
+    fs::write(script, text.replace(PRICED, usual)).unwrap();
+    run.extend(["--max-dollars".to_owned(), "0.05".to_owned()]);
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    let done = world.ran(0, &args).json();
+    assert!(nanos(&done["spent"]) <= 50_000_000, "{done}");
+    let whole = 16_000 * 15_000;
+    for event in world.events(&world.session()) {
+        assert!(nanos(&event["started"]["reserved"]) < whole, "{event}");
+    }
+}
+
+/// A command has the time that is left, and its model is told why it was killed.
+#[test]
+fn a_command_is_killed_when_the_session_s_time_is_over() {
+    let (world, mut run) = world(&[Turn(&[shell("sleep 100000")])], "");
+    run.extend(["--max-seconds".to_owned(), "5".to_owned()]);
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    world.run(&args);
+    let events = world.events(&world.session());
+    let told = events.iter().find_map(|event| {
+        event["settled"]["outcome"]["done"]["output"]["text"].as_str().map(str::to_owned)
+    });
+    let told = told.unwrap();
+    assert!(told.contains("the limits of this session leave no more"), "{told}");
 }
 
 #[test]

@@ -65,7 +65,11 @@ fn a_model_that_answers_garbage_is_told_after_its_attempts() {
 fn a_model_that_is_unreachable_is_told_after_its_attempts() {
     let (world, nobody) = (World::new(), Nobody::new());
     let ran = ask(&world, &nobody.url, "openai-chat", Some(KEY));
-    fails(&ran, &world, 14, &["127.0.0.1", "refused", "2 attempts", "check the network"]);
+    let place = format!("no connection to {}: ", nobody.url);
+    fails(&ran, &world, 14, &[&place, "refused", "2 attempts", "check the network"]);
+    // Already the first failure was told, with where it was and when it is asked again.
+    let first = ran.stderr.lines().find(|line| line.contains("asking again in")).unwrap();
+    assert!(first.contains(&place), "{first}");
     assert_eq!(world.sessions()[0]["status"], "model failed");
     let stream = "200 OK\r\ncontent-type: text/event-stream";
     let reply = "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"Here again.\"}, \
@@ -112,7 +116,6 @@ fn an_unknown_provider_or_model_is_told_with_what_there_is() {
     for (args, parts) in [
         (&["--model", "m", "--provider", "acme"][..], &["acme", "anthropic, openai, openai-chat"]),
         (&["--model", "m"], &["`m`", "--provider"]),
-        (&[], &["no model is chosen", "outrigger demo"]),
         (&["--model", "claude-x", "--base-url", "no url"], &["base URL", "--base-url"]),
     ] {
         let ran = world.run(&[&["run", "--dir", dir], args, &["a task"]].concat());

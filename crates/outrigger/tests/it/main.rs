@@ -27,6 +27,7 @@ mod kill;
 #[path = "../../../mcp/tests/it/server.rs"]
 mod mcp;
 mod memory;
+mod models;
 mod outside;
 mod policy;
 mod programs;

@@ -151,7 +151,7 @@ async fn blobs() {
         event 5 of session d: its text is missing: blob 9b373c5175763803aefa3b83adc2f7b4c57aff932cb8b4dc1cb958a229a77aab
     "#]]).await;
     check_sql("UPDATE events SET blob = link WHERE blob IS NOT NULL", expect![[r#"
-        event 5 of session d: its text is missing: blob b1707c78b9deaa10e21f58ad25fedc89cb32dfe42f5d44412c6fb4f8b39b5724
+        event 5 of session d: its text is missing: blob b6bf0ac34822191bbf7233dc6f0a8edaa08b6be39beef626ae0725b5311cdc92
     "#]]).await;
 }
 

@@ -75,19 +75,23 @@ fn outside() -> OutsideTool {
     }
 }
 
+fn model() -> ModelSpec {
+    ModelSpec {
+        name: "large".to_owned(),
+        provider: "anthropic-messages".to_owned(),
+        address: Some("https://models.example/v1".to_owned()),
+        context_tokens: 200_000,
+        output_tokens_max: 8_192,
+        scripted: false,
+        price: Some(Price { input: 3, output: 15, cache_read: 1, cache_write: 4 }),
+    }
+}
+
 fn opened() -> Event {
     use {Concurrency::*, Recovery::*, ToolKind::*};
     Event::Opened(Arc::new(Spec {
         principal: "person:local".to_owned(),
-        model: ModelSpec {
-            name: "large".to_owned(),
-            provider: "anthropic-messages".to_owned(),
-            address: Some("https://models.example/v1".to_owned()),
-            context_tokens: 200_000,
-            output_tokens_max: 8_192,
-            scripted: false,
-            price: Some(Price { input: 3, output: 15, cache_read: 1, cache_write: 4 }),
-        },
+        model: model(),
         system: "You help.".to_owned(),
         tools: vec![
             tool("bash", Execute, Exclusive, Reattach),
@@ -417,8 +421,10 @@ fn rest() -> Vec<Event> {
     events.push(Event::Interrupted { by: by() });
     events.extend(turn_ends().into_iter().map(Event::TurnEnded));
     let turn = Some(TurnLimits { steps_max: 9, wall_ms_max: 1 });
-    events.push(Event::Resumed { by: by(), budget: Some(Limit::NONE), turn });
-    events.push(Event::Resumed { by: by(), budget: None, turn: None });
+    events.push(Event::Resumed { by: by(), budget: Some(Limit::NONE), turn, model: None });
+    events.push(Event::Resumed { by: by(), budget: None, turn: None, model: None });
+    let model = Some(Box::new(model()));
+    events.push(Event::Resumed { by: by(), budget: None, turn: None, model });
     events.push(Event::Forked { by: by(), cut: Arc::new(cut(None)) });
     let result = ToolResult {
         effect: Seq(7),

@@ -15,7 +15,13 @@ fn call<'a>(
     id: &str,
     seen: Option<&'a FileBaseline>,
 ) -> Invocation<'a> {
-    Invocation { tool, arguments, exec: ExecId::new(id).expect("a valid id"), seen }
+    Invocation {
+        tool,
+        arguments,
+        exec: ExecId::new(id).expect("a valid id"),
+        seen,
+        command_ms_max: None,
+    }
 }
 
 async fn previewed(world: &World, tool: &str, arguments: &str) -> Option<Preview> {

@@ -9,7 +9,13 @@ use std::time::Duration;
 use crate::world::World;
 
 fn call<'a>(tool: &'a str, arguments: &'a str) -> Invocation<'a> {
-    Invocation { tool, arguments, exec: ExecId::new("same").expect("a valid id"), seen: None }
+    Invocation {
+        tool,
+        arguments,
+        exec: ExecId::new("same").expect("a valid id"),
+        seen: None,
+        command_ms_max: None,
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,16 +1,20 @@
 //! `outrigger sessions say | resume`: a session goes on, in this process or in the one that
 //! drives it.
 
-use outrigger_agent::{Author, Limit, Message, SessionId, State, TurnEnd, TurnLimits};
-use outrigger_engine::Engine;
+use outrigger_agent::{
+    Author, Limit, Message, ModelFault, ModelSpec, SessionId, State, TurnEnd, TurnLimits,
+};
+use outrigger_engine::ResumeChange;
 use serde_json::json;
 
 use crate::command::drive::{Interrupts, drive};
 use crate::command::finish::{Back, Finish};
+use crate::command::task;
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{Limits, Output};
+use crate::flags::{Limits, NewModel, Output};
+use crate::models::OpenedModel;
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
 use crate::{models, outside, session};
@@ -18,8 +22,8 @@ use crate::{models, outside, session};
 /// What a session goes on with.
 #[derive(Debug)]
 pub(crate) enum More {
-    /// What it began, perhaps with other limits.
-    Limits(Limits),
+    /// What it began, perhaps with other limits, or with another model.
+    Otherwise(Limits, Box<NewModel>),
     /// Something that is said.
     Said(String),
 }
@@ -38,7 +42,7 @@ pub(crate) async fn go_on(
     let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
         return match more {
             More::Said(text) => steer(paths, &config, &store, &named, text, output).await,
-            More::Limits(_) => Err(session::held(&session)),
+            More::Otherwise(..) => Err(session::held(&session)),
         };
     };
     let before = session::fold(&*store.journal, &session).await?;
@@ -48,15 +52,21 @@ pub(crate) async fn go_on(
     if before.is_cancelled() {
         return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
     }
-    let opened = models::reopen(&spec.model, &config.model)?;
+    let mut screen = Screen::new(output);
+    let (opened, model) =
+        Box::pin(model_of(&config, &store, &before, &spec.model, &more, &screen)).await?;
     let backends = compose::backends(paths, &config, Some(&store.served)).await?;
     let servers = outside::servers(&config)?;
     let engine = compose::engine(paths, &config, &store, &opened, &backends, servers)?;
     match more {
-        More::Limits(more) => resume(&engine, &session, &before, &config, more).await?,
+        More::Otherwise(more, _) => {
+            let change = change(&before, &config, more, model);
+            if let Some(change) = change {
+                engine.resume(&session, session::WHO, change).await?;
+            }
+        }
         More::Said(text) => engine.say(&named, message(text)).await?,
     }
-    let mut screen = Screen::new(output);
     let mut interrupts = Interrupts::listen()?;
     drive(&engine, &*store.journal, &session, before.seq(), &mut screen, &mut interrupts).await?;
     let state = engine.state(&session).await?;
@@ -70,6 +80,35 @@ pub(crate) async fn go_on(
         notify: &config.notify,
     };
     interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
+}
+
+/// The model that a session goes on with, and what is journalled of it if it is another one.
+async fn model_of(
+    config: &Config,
+    store: &Store,
+    before: &State,
+    spec: &ModelSpec,
+    more: &More,
+    screen: &Screen,
+) -> Outcome<(OpenedModel, Option<ModelSpec>)> {
+    if let More::Otherwise(_, asked) = more
+        && !asked.is_none()
+    {
+        let choice = models::choose(&models::instead(spec, &config.model, asked)).await?;
+        choice.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
+        let mut opened = models::open(&choice)?;
+        task::price(config, store, &mut opened).await?;
+        let model = Some(opened.spec.clone());
+        return Ok((opened, model));
+    }
+    if let Some(TurnEnd::ModelFailed { fault: ModelFault::Invalid, .. }) = before.ended() {
+        let name = &spec.name;
+        let text = format!(
+            "! {name} refused this session before, and is asked again; --model names another model"
+        );
+        screen.note(Tone::Warning, text);
+    }
+    Ok((models::reopen(spec, &config.model)?, None))
 }
 
 fn message(text: String) -> Message {
@@ -96,18 +135,17 @@ async fn steer(
     Ok(0)
 }
 
-/// Lets a turn go on that stopped before its answer. One that was merely cut off by a
-/// crash goes on as if nothing had been.
-async fn resume(
-    engine: &Engine,
-    session: &SessionId,
+/// How a turn goes on that stopped before its answer. Nothing for one that was merely cut off
+/// by a crash: it goes on as if nothing had been.
+fn change(
     before: &State,
     config: &Config,
     more: Limits,
-) -> Outcome {
+    model: Option<ModelSpec>,
+) -> Option<ResumeChange> {
     let raised = more.max_steps.is_some() || !more.budget().is_none();
     let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
-    let Some(spec) = before.spec().filter(|_| stopped || raised) else { return Ok(()) };
+    let spec = before.spec().filter(|_| stopped || raised || model.is_some())?;
     let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
     // Steps that a turn may take are no use where the session may not.
     let room = before.spent().steps.saturating_add(before.reserved().steps);
@@ -119,5 +157,5 @@ async fn resume(
         steps_max: more.max_steps.unwrap_or(spec.turn.steps_max),
         wall_ms_max: spec.turn.wall_ms_max.max(config.turn_ms_max),
     });
-    Ok(engine.resume(session, session::WHO, budget, turn).await?)
+    Some(ResumeChange { budget, turn, model })
 }
