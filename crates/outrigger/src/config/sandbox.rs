@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 
+use super::directory::HostDirectory;
 use super::range::{Cores, Whole};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
@@ -20,6 +21,18 @@ use crate::limits;
 pub(crate) enum SandboxFiles {
     One(Box<SandboxFile>),
     Several(Vec<SandboxFile>),
+}
+
+impl SandboxFiles {
+    /// Says where what they name stands in their file.
+    pub(crate) fn place(&mut self, text: &str, path: &Path) {
+        let files = match self {
+            Self::One(file) => std::slice::from_mut(file.as_mut()),
+            Self::Several(files) => files.as_mut_slice(),
+        };
+        let directories = files.iter_mut().flat_map(|file| file.read_only.iter_mut().flatten());
+        directories.for_each(|directory| directory.place(text, path));
+    }
 }
 
 impl Default for SandboxFiles {
@@ -84,8 +97,8 @@ pub(crate) struct SandboxFile {
     pub(crate) files_max: Option<Whole<64, 4_294_967_295>>,
     /// Further directories of this machine that sandboxes see, read-only, such as a toolchain outside
     /// `/usr`. The model can read whatever is in them, in every sandbox of the native backend.
-    #[cfg_attr(test, schemars(example = ["/opt/toolchain"], extend("default" = [])))]
-    pub(crate) read_only: Option<Vec<PathBuf>>,
+    #[cfg_attr(test, schemars(with = "Option<Vec<std::path::PathBuf>>", example = ["/opt/toolchain"], extend("default" = [])))]
+    pub(crate) read_only: Option<Vec<HostDirectory>>,
     /// The least isolation that is accepted; with less, nothing runs. A session keeps to what it
     /// was begun with. `outrigger doctor` says what this machine offers.
     #[cfg_attr(test, schemars(extend("default" = CreateSpec::default().isolation_min.to_string())))]
@@ -241,7 +254,7 @@ pub(crate) struct Sandbox {
     pub(crate) name: String,
     pub(crate) backend: BackendName,
     pub(crate) spec: CreateSpec,
-    pub(crate) read_only: Vec<PathBuf>,
+    pub(crate) read_only: Vec<HostDirectory>,
     pub(crate) retention_ms: u64,
     workspace: Option<bool>,
     scope: ScopeName,
