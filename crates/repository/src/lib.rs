@@ -9,6 +9,7 @@
 mod apply;
 mod change;
 mod error;
+mod generated;
 mod git;
 mod hazard;
 pub mod limits;
@@ -21,6 +22,7 @@ mod rules;
 pub use apply::{Accept, apply};
 pub use change::{Change, File};
 pub use error::{Error, TooLarge};
+pub use generated::{GeneratedTree, generated};
 pub use git::IndexProblem;
 pub use hazard::{Grade, Hazard, hazards, leads_out};
 pub use names::is_git;

@@ -15,8 +15,10 @@ mod cuts;
 #[path = "../../../sandbox-docker/tests/it/daemon.rs"]
 mod daemon;
 mod demo;
+mod detached;
 mod docker;
 mod faults;
+mod going_on;
 mod hardened;
 mod hostile;
 #[path = "../../../mcp/tests/it/installed.rs"]
@@ -28,6 +30,7 @@ mod kill;
 mod mcp;
 mod memory;
 mod outside;
+mod patches;
 mod policy;
 mod programs;
 mod provider;

@@ -129,7 +129,7 @@ fn time_that_runs_out_while_the_model_thinks_is_a_budget_that_is_reached() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let (world, url) = (World::new(), format!("http://{}", silent.local_addr().unwrap()));
     let ran = ask(&world, &url, "openai-chat", &["--max-seconds", "1"]).expect(11);
-    assert!(ran.stderr.contains("does not fit into the session's budget"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("would exceed the session's budget"), "{}", ran.stderr);
     assert_eq!(world.sessions()[0]["status"], "out of budget");
 }
 
@@ -215,7 +215,7 @@ fn what_waits_is_shown_decoded_whole_and_with_what_nobody_sees() {
     let script = world.script(&[Turn(&[shell(command)])]);
     let dir = world.dir("repo", &[]);
     let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script, "--json"];
-    let id = world.ran(10, &args).lines()[0]["waiting"][0].as_str().unwrap().to_owned();
+    let id = world.ran(10, &args).json()["waiting"][0].as_str().unwrap().to_owned();
     let shown = "    command\n    │ echo '\\u{202e}'\\u{e0041}\n    │ └ end of the arguments\n    \
         │ rm -rf build\n    └ end of the arguments\n";
     let one = world.ran(0, &["inbox", &id]).stdout;

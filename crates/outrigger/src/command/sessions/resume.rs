@@ -5,12 +5,13 @@ use outrigger_agent::{Author, Limit, Message, SessionId, State, TurnEnd, TurnLim
 use outrigger_engine::Engine;
 use serde_json::json;
 
+use crate::command::detach::{self, Driver};
 use crate::command::drive::{Interrupts, drive};
 use crate::command::finish::{Back, Finish};
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{Limits, Output};
+use crate::flags::{Apply, Limits, Output};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
 use crate::{models, outside, session};
@@ -20,24 +21,27 @@ use crate::{models, outside, session};
 pub(crate) enum More {
     /// What it began, perhaps with other limits.
     Limits(Limits),
-    /// Something that is said.
-    Said(String),
+    /// What is said, the last of it by a person.
+    Said(Vec<Message>),
 }
 
-pub(crate) async fn go_on(
-    paths: &Paths,
-    name: &str,
-    back: Back,
-    more: More,
-    output: Output,
-) -> Outcome<u8> {
+/// How a session goes on.
+#[derive(Debug)]
+pub(crate) struct GoOn {
+    pub(crate) apply: Apply,
+    pub(crate) more: More,
+    pub(crate) driver: Driver,
+}
+
+pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) -> Outcome<u8> {
+    let GoOn { apply, more, driver } = how;
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     let named = session::find(&*store.journal, name).await?.session;
     let session = session::root(&*store.journal, &named).await?;
-    let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
+    let Some(lock) = session::lock(&paths.lock(session.as_str()))? else {
         return match more {
-            More::Said(text) => steer(paths, &config, &store, &named, text, output).await,
+            More::Said(all) => steer(paths, &config, &store, &named, all, output).await,
             More::Limits(_) => Err(session::held(&session)),
         };
     };
@@ -48,13 +52,23 @@ pub(crate) async fn go_on(
     if before.is_cancelled() {
         return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
     }
+    config.read_only_is_there()?;
+    let back = Back::settle(paths, &session, apply)?;
     let opened = models::reopen(&spec.model, &config.model)?;
     let backends = compose::backends(paths, &config, Some(&store.served)).await?;
     let servers = outside::servers(&config)?;
     let engine = compose::engine(paths, &config, &store, &opened, &backends, servers)?;
     match more {
         More::Limits(more) => resume(&engine, &session, &before, &config, more).await?,
-        More::Said(text) => engine.say(&named, message(text)).await?,
+        More::Said(all) => {
+            for message in all {
+                engine.say(&named, message).await?;
+            }
+        }
+    }
+    if driver == Driver::Detached {
+        drop((engine, lock));
+        return detach::leave(paths, &session, output).await;
     }
     let mut screen = Screen::new(output);
     let mut interrupts = Interrupts::listen()?;
@@ -72,7 +86,8 @@ pub(crate) async fn go_on(
     interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
 }
 
-fn message(text: String) -> Message {
+/// What a person says.
+pub(crate) fn message(text: String) -> Message {
     Message { author: Author::Person(session::WHO.to_owned()), text }
 }
 
@@ -83,12 +98,14 @@ async fn steer(
     config: &Config,
     store: &Store,
     session: &SessionId,
-    text: String,
+    all: Vec<Message>,
     output: Output,
 ) -> Outcome<u8> {
     let engine = compose::clerk(paths, config, store)?;
-    engine.say(session, message(text)).await?;
-    let told = format!("● said; another process drives session {session}, and its model hears it");
+    for message in all {
+        engine.say(session, message).await?;
+    }
+    let told = format!("● said; session {session} runs in another process, and its model hears it");
     Screen::new(output).note(Tone::Good, told);
     if output.json.is_some() {
         show::line(&json!({ "type": "said", "session": session.as_str() }))?;
