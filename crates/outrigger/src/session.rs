@@ -88,7 +88,7 @@ pub(crate) fn lock(path: &Path) -> Outcome<Option<Lock>> {
 /// The error for who needs the lock and can't have it.
 pub(crate) fn held(session: &SessionId) -> Failure {
     Failure::new(Kind::Conflict, format!("session {session} is in use by another process"))
-        .hint(format!("Watch it with `outrigger sessions logs -f {session}`."))
+        .hint(format!("Watch it with `outrigger attach {session}`."))
 }
 
 /// The state of a session, from its journal alone.

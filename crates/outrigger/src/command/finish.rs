@@ -177,6 +177,8 @@ impl Finish<'_> {
             if can_be_accepted(hazards) {
                 let by_hand = apply_by_hand(dir, path);
                 screen.note(Tone::Detail, format!("apply it with: {by_hand}"));
+                let ours = format!("or: outrigger sessions apply {}", self.session);
+                screen.note(Tone::Detail, ours);
             } else {
                 let text = "! don't apply this patch as it is: it has what is never written back";
                 screen.note(Tone::Warning, text);

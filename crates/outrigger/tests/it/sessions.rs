@@ -154,7 +154,7 @@ fn one_process_at_a_time_drives_a_session() {
     let Busy { world, running, session } = busy(&[]);
     let refused = world.ran(5, &["sessions", "resume", &session, "--json"]);
     assert_eq!(refused.json()["error"]["code"], "conflict");
-    assert!(refused.stderr.contains("logs -f"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("outrigger attach"), "{}", refused.stderr);
     world.beside(&session, &["touch", "go"]);
     running.end().expect(0);
 }
