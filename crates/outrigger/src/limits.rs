@@ -51,6 +51,8 @@ pub(crate) const FOLLOW_POLL_MS: u64 = 100;
 pub(crate) const LOCK_LOOKS_MAX: u32 = 3;
 /// Between two of these.
 pub(crate) const LOCK_PAUSE_MS: u64 = 10;
+/// Sessions that are looked at at a time for the newest of a directory.
+pub(crate) const SESSIONS_PAGE: usize = 32;
 /// The name that a person gives to a session, so that those of its sandboxes stay short.
 pub(crate) const SESSION_NAME_CHARS_MAX: usize = 32;
 /// Sessions that the beginning of a name is looked for in.

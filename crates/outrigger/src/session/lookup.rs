@@ -1,7 +1,7 @@
 //! Which session a person means: by its name, by the beginning of it, or the newest one.
 
 use outrigger_agent::{Event, SessionId, Spec};
-use outrigger_store::{Journal, SessionRow};
+use outrigger_store::{Before, Journal, SessionRow};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -86,19 +86,22 @@ pub(crate) async fn last(journal: &dyn Journal) -> Outcome<SessionRow> {
     })
 }
 
-/// The newest session of a directory.
+/// The newest session of a directory. A few are looked at at a time: most often it is one
+/// of the first.
 pub(crate) async fn last_in(store: &Store, dir: &Path) -> Outcome<Option<SessionRow>> {
-    let mut rows = Vec::new();
-    walk(&*store.journal, |row| {
-        if !is_below(&row.session) {
-            rows.push(row);
+    let mut before: Option<Before> = None;
+    let mut searched = 0;
+    while searched < limits::SESSIONS_SEARCHED_MAX {
+        let page = store.journal.sessions(before.take(), limits::SESSIONS_PAGE).await?;
+        before = page.last().map(Before::from);
+        searched += page.len();
+        for row in page.into_iter().filter(|row| !is_below(&row.session)) {
+            if opening(store, &row.session).await?.is_some_and(|spec| is_of(&spec, dir)) {
+                return Ok(Some(row));
+            }
         }
-        ControlFlow::Continue(())
-    })
-    .await?;
-    for row in rows {
-        if opening(store, &row.session).await?.is_some_and(|spec| is_of(&spec, dir)) {
-            return Ok(Some(row));
+        if before.is_none() {
+            break;
         }
     }
     Ok(None)
