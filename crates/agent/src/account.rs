@@ -105,7 +105,7 @@ impl fmt::Display for Shortfall {
         };
         match &self.cause {
             Cause::Limit(measure) => {
-                write!(f, "the next step does not fit into the {} of {of}", measure.words())
+                write!(f, "the next step would exceed the limit on the {} of {of}", measure.words())
             }
             Cause::Soft(measure) => {
                 write!(f, "the next step crosses the soft limit on the {} of {of}", measure.words())

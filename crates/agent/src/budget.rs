@@ -33,9 +33,9 @@ impl Measure {
             Self::Steps => "steps",
             Self::Tokens => "tokens",
             Self::Money => "money",
-            Self::Wall => "time of effects",
-            Self::Cpu => "processor time of commands",
-            Self::Egress => "sent to tools outside",
+            Self::Wall => "working time",
+            Self::Cpu => "CPU time of commands",
+            Self::Egress => "sent to outside tools",
         }
     }
 }

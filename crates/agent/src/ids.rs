@@ -30,6 +30,22 @@ impl SessionId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Of this session and those above it, the one that no session started, by its name:
+    /// those of subagents go on with a hyphen and a number.
+    #[must_use]
+    pub fn root(&self) -> Self {
+        let starts = |pair: &[u8]| pair[0] == b'-' && pair[1].is_ascii_digit();
+        let end = self.0.as_bytes().windows(2).position(starts).filter(|end| *end > 0);
+        Self(self.0[..end.unwrap_or(self.0.len())].to_owned())
+    }
+
+    /// Whether it is a subagent's, however far below, by its name.
+    #[must_use]
+    pub fn is_below(&self, above: &Self) -> bool {
+        let rest = self.0.strip_prefix(&above.0).and_then(|rest| rest.strip_prefix('-'));
+        rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+    }
 }
 
 impl fmt::Display for SessionId {
@@ -108,5 +124,29 @@ impl Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SessionId;
+
+    #[test]
+    fn who_is_below_whom_by_their_names() {
+        let id = |name: &str| SessionId::new(name).unwrap();
+        for (name, root) in [
+            ("k3v", "k3v"),
+            ("k3v-12", "k3v"),
+            ("k3v-12-7", "k3v"),
+            ("fix-login", "fix-login"),
+            ("fix-login-4", "fix-login"),
+            ("-4", "-4"),
+        ] {
+            assert_eq!(id(name).root(), id(root), "{name}");
+            assert_eq!(id(name).is_below(&id(root)), name != root, "{name}");
+        }
+        assert!(id("a-1-2").is_below(&id("a-1")));
+        assert!(!id("fix-login").is_below(&id("fix")));
+        assert!(!id("a").is_below(&id("a-1")));
     }
 }

@@ -19,7 +19,7 @@ pub enum Error {
     #[error("there is no session {0}")]
     NotFound(SessionId),
     /// Somebody else appends to the session all the time.
-    #[error("session {0} is being driven by somebody else")]
+    #[error("session {0} is in use by another process")]
     Contended(SessionId),
     /// The session was ended; nothing further can be said in it.
     #[error("session {0} was ended")]
@@ -60,7 +60,7 @@ pub enum Error {
     #[error("the rules in force can't be read")]
     Rules(#[source] crate::RuleSourceError),
     /// A session has no checkpoint there.
-    #[error("session {session} can't be cut {place}: {why}")]
+    #[error("session {session} has no checkpoint {place}: {why}")]
     NoCheckpoint {
         /// The session.
         session: SessionId,
@@ -92,7 +92,7 @@ pub enum Error {
     #[error("the sandbox could not be reached")]
     Sandbox(#[source] outrigger_sandbox::Error),
     /// Our own bug: a driver ended without an answer.
-    #[error("the driver of session {0} ended unexpectedly")]
+    #[error("session {0} stopped unexpectedly")]
     Driver(SessionId),
 }
 

@@ -4,8 +4,9 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 use crate::command::{
-    Approve, Audit, Backup, Budget, Completions, Demo, Deny, Doctor, Gc, Inbox, Init, ManPages,
-    Memory, Models, Policy, Restore, Run, Sandboxes, Sessions, Skills, Tools,
+    Approve, Attach, Audit, Backup, Budget, Completions, Demo, Deny, DetachedRun, Doctor, Gc,
+    Inbox, Init, ManPages, Memory, Models, Policy, PruneSessions, RemoveSessions, Restore, Run,
+    Sandboxes, Sessions, Skills, StopSessions, Tools,
 };
 
 /// Runs AI agents with the harness outside the sandbox.
@@ -60,6 +61,14 @@ pub(crate) enum Command {
     Init(Init),
     /// List the models that providers offer, with what they cost.
     Models(Models),
+    /// Show a session live, and tell when it ends or waits for a person.
+    Attach(Attach),
+    /// Stop what sessions do now. They can go on later.
+    Stop(StopSessions),
+    /// Remove sessions that are over.
+    Rm(RemoveSessions),
+    /// Remove all sessions that are over and were not touched for some time.
+    Prune(PruneSessions),
     /// Look at sessions, go on with them, or end them.
     #[command(subcommand)]
     Sessions(Sessions),
@@ -91,8 +100,8 @@ pub(crate) enum Command {
     Policy(Policy),
     /// Say what this machine offers and what is missing, and what is kept on it.
     Doctor(Doctor),
-    /// Let go of what nothing needs any more: contents that no session names, what is kept
-    /// of disks for too long, patches of sessions that are gone, and old sessions if asked.
+    /// Delete what nothing needs any more: contents that no session refers to, old snapshots
+    /// of disks, patches of removed sessions, and old sessions if asked.
     Gc(Gc),
     /// Copy all sessions, memory, patches and the audit log into one file, while others work.
     Backup(Backup),
@@ -100,6 +109,9 @@ pub(crate) enum Command {
     Restore(Restore),
     /// Print what a shell needs to complete commands and options.
     Completions(Completions),
+    /// Drive a session that `run -d` began.
+    #[command(hide = true)]
+    Detached(DetachedRun),
     /// Write a page for man(1) of each command, for whoever packages the program.
     #[command(name = "man", hide = true)]
     ManPages(ManPages),
@@ -118,6 +130,10 @@ impl Command {
             Self::Memory(asked) => asked.output(),
             Self::Skills(asked) => asked.output(),
             Self::Run(run) => run.output,
+            Self::Attach(asked) => asked.output,
+            Self::Stop(asked) => asked.output,
+            Self::Rm(asked) => asked.output,
+            Self::Prune(asked) => asked.output,
             Self::Policy(asked) => asked.output(),
             Self::Demo(demo) => demo.output,
             Self::Doctor(doctor) => doctor.output,
@@ -130,7 +146,7 @@ impl Command {
             Self::Approve(approve) => approve.output,
             Self::Deny(deny) => deny.output,
             Self::Sessions(asked) => asked.output(),
-            Self::Completions(_) | Self::ManPages(_) => return false,
+            Self::Completions(_) | Self::Detached(_) | Self::ManPages(_) => return false,
         };
         output.json.is_some()
     }

@@ -6,6 +6,8 @@ mod backup;
 mod budget;
 mod completions;
 mod demo;
+mod detach;
+mod detached;
 mod doctor;
 mod drive;
 mod finish;
@@ -36,8 +38,9 @@ pub(crate) use backup::{Backup, Restore};
 pub(crate) use budget::Budget;
 pub(crate) use completions::Completions;
 pub(crate) use demo::Demo;
+pub(crate) use detached::DetachedRun;
 pub(crate) use doctor::Doctor;
-pub(crate) use gc::{Gc, size};
+pub(crate) use gc::Gc;
 pub(crate) use init::Init;
 pub(crate) use man_pages::ManPages;
 pub(crate) use memory::Memory;
@@ -45,7 +48,7 @@ pub(crate) use models::Models;
 pub(crate) use policy::Policy;
 pub(crate) use run::Run;
 pub(crate) use sandbox::Sandboxes;
-pub(crate) use sessions::Sessions;
+pub(crate) use sessions::{Attach, PruneSessions, RemoveSessions, Sessions, StopSessions};
 pub(crate) use skills::Skills;
 pub(crate) use tools::Tools;
 
@@ -54,6 +57,11 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
     let paths = Paths::resolve(cli.global.data_dir, cli.global.config)?;
     match cli.command {
         Command::Run(run) => run::execute(&paths, run).await,
+        Command::Attach(asked) => sessions::attach(&paths, asked).await,
+        Command::Stop(asked) => sessions::stop(&paths, asked).await,
+        Command::Rm(asked) => sessions::rm(&paths, asked).await,
+        Command::Prune(asked) => sessions::prune(&paths, asked).await,
+        Command::Detached(asked) => detached::execute(&paths, asked).await,
         Command::Demo(demo) => demo::execute(&paths, demo).await,
         Command::Init(asked) => init::execute(&paths, asked).await,
         Command::Models(asked) => models::execute(&paths, asked).await,

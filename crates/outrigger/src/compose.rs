@@ -135,7 +135,8 @@ pub(crate) async fn native(
     served: Option<&ServedTrees>,
 ) -> Outcome<Arc<Native>> {
     let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Native);
-    let mut read_only: Vec<_> = ours.flat_map(|sandbox| sandbox.read_only.clone()).collect();
+    let shown = ours.flat_map(|sandbox| &sandbox.read_only);
+    let mut read_only: Vec<_> = shown.map(|directory| directory.path.clone()).collect();
     read_only.sort();
     read_only.dedup();
     let program = std::env::current_exe()
@@ -166,6 +167,36 @@ pub(crate) async fn docker(paths: &Paths, config: &Config) -> Outcome<Docker> {
         default_image: config.docker.image.clone(),
     });
     opened.await.map_err(|error| no_sandbox(&error))
+}
+
+/// Whether sandboxes can begin with the templates that the configuration names: asked before
+/// anybody pays for a model's first word.
+pub(crate) async fn templates_are_there(paths: &Paths, config: &Config) -> Outcome {
+    let of = |backend: BackendName| {
+        let ours = config.sandboxes.iter().filter(move |sandbox| sandbox.backend == backend);
+        ours.filter_map(Sandbox::template).collect::<Vec<_>>()
+    };
+    let mut named = of(BackendName::Native);
+    named.retain(|name| *name != HOST_TOOLS);
+    if !named.is_empty() {
+        let known = native(paths, config, None).await?.templates().await;
+        let known = known.map_err(|error| no_sandbox(&error))?;
+        let is_known = |name: &str| known.iter().any(|template| template.name == name);
+        if let Some(name) = named.into_iter().find(|name| !is_known(name)) {
+            let text =
+                format!("sandbox.template is `{name}`, and there is no template of that name");
+            return Err(Failure::new(Kind::Usage, text)
+                .hint("`outrigger sandbox templates ls` lists them; `outrigger sandbox pull` makes one of an image."));
+        }
+    }
+    let named = of(BackendName::Docker);
+    if !named.is_empty() {
+        let docker = docker(paths, config).await?;
+        for name in named {
+            docker.has_template(name).await.map_err(|error| no_sandbox(&error))?;
+        }
+    }
+    Ok(())
 }
 
 /// A name of this installation, made up once: what is made elsewhere under this

@@ -5,6 +5,7 @@
 
 mod agents;
 mod budget;
+mod directory;
 mod memory;
 mod model;
 mod policy;
@@ -25,6 +26,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::agents::{AgentFile, AgentName, Agents};
+use self::directory::line_of;
 use self::memory::MemoryFile;
 use self::model::Tokens;
 use self::range::Whole;
@@ -201,15 +203,17 @@ pub(crate) fn read(path: &Path) -> Outcome<File> {
         Failure::new(Kind::Usage, text)
     };
     let text = fs::read_to_string(path).map_err(unreadable)?;
-    parse(&text, path, "docs/configuration.md lists every key with its type and default.")
+    let hint = "docs/configuration.md lists every key with its type and default.";
+    let mut file: File = parse(&text, path, hint)?;
+    file.sandbox.place(&text, path);
+    Ok(file)
 }
 
 /// Reads a text of TOML; the hint says where its keys are explained.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, path: &Path, hint: &str) -> Outcome<T> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
-        let before = text.get(..start).unwrap_or_default();
-        let number = before.matches('\n').count() + 1;
+        let number = line_of(text, start);
         let line = text.lines().nth(number - 1).unwrap_or_default().trim();
         let line: String = line.chars().take(limits::CONFIG_LINE_CHARS_MAX).collect();
         let said = error.message().trim().replace('\n', ", ");
@@ -310,6 +314,12 @@ impl Config {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether what sandboxes are shown of this machine is there.
+    pub(crate) fn read_only_is_there(&self) -> Outcome {
+        let native = self.sandboxes.iter().filter(|it| it.backend == BackendName::Native);
+        native.flat_map(|sandbox| &sandbox.read_only).try_for_each(|directory| directory.check())
     }
 
     /// The variables in which keys are looked for.

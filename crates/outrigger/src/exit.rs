@@ -1,6 +1,7 @@
 //! How the program ends: an error with its kind, hints, and a documented exit code.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 /// Kinds of ending. The number is the exit code, the name is `error.code` in JSON.
@@ -135,6 +136,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// What to do.
     pub(crate) hints: Vec<String>,
+    /// Whether a program was told of it already, in the object of its result.
+    pub(crate) is_told: bool,
 }
 
 /// What commands return.
@@ -142,7 +145,7 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hints: Vec::new() }
+        Self { kind, message: message.into(), hints: Vec::new(), is_told: false }
     }
 
     /// An error with the whole chain of its causes.
@@ -153,6 +156,18 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// It stands in an object that a program was given.
+    pub(crate) fn told(mut self) -> Self {
+        self.is_told = true;
+        self
+    }
+
+    /// For programs.
+    pub(crate) fn object(&self) -> Value {
+        let (code, exit) = (self.kind, self.kind as u8);
+        json!({ "code": code, "exit_code": exit, "message": self.message, "hints": self.hints })
     }
 
     pub(crate) fn code(&self) -> ExitCode {
@@ -186,7 +201,7 @@ impl From<&outrigger_engine::Error> for Failure {
             Error::Subagent { parent, .. } => Self::from_error(Kind::Conflict, error)
                 .hint(format!("`outrigger sessions resume {parent}` goes on with all of it.")),
             Error::NoCheckpoint { .. } => Self::from_error(Kind::Conflict, error)
-                .hint("`outrigger sessions moments` lists where it can be cut."),
+                .hint("`outrigger sessions checkpoints` lists where it can be forked or taken back to."),
             Error::NotEntitled { .. } => Self::from_error(Kind::Denied, error),
             Error::Forbidden(_) => Self::from_error(Kind::Denied, error)
                 .hint("Nothing was answered. `outrigger deny` says no; rules that were changed back let it be approved."),

@@ -34,11 +34,14 @@ pub(crate) enum AcceptPolicy {
     /// Those are accepted. What git would take for a repository, and links that lead out, are
     /// refused all the same.
     All,
+    /// Nothing is written back, whatever was said before.
+    No,
 }
 
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct Apply {
-    /// Write the changes back at the end, unless the files changed meanwhile.
+    /// Write the changes back at the end, unless the files changed meanwhile. The session
+    /// remembers it.
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "usual", value_name = "WHICH")]
     pub(crate) apply: Option<AcceptPolicy>,
 }

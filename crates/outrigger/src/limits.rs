@@ -44,10 +44,18 @@ pub(crate) const MODELS_ASKED_MAX: usize = 8;
 pub(crate) const LISTING_MS_MAX: u64 = 10_000;
 /// Lines of a patch that a person is shown; the patch file has them all.
 pub(crate) const DIFF_LINES_MAX: usize = 400;
+/// Bytes of a patch that a person is shown; the patch file has them all.
+pub(crate) const DIFF_BYTES_MAX: usize = 64 << 10;
+/// What a person is shown of one line of a patch.
+pub(crate) const DIFF_LINE_CHARS_MAX: usize = 2_000;
 /// Lines of a tool's output that a person is shown.
 pub(crate) const OUTPUT_LINES_MAX: usize = 12;
 /// From a cancel until the sandbox is deleted under a driver that does not stop.
 pub(crate) const CANCEL_MS_MAX: u64 = 1_500;
+/// From telling a process to stop until that is given up, with what it takes out of its sandbox.
+pub(crate) const STOP_MS_MAX: u64 = 15_000;
+/// What a list shows of a model's name or of a path.
+pub(crate) const COLUMN_CHARS_MAX: usize = 28;
 /// From an answer until the process that holds its session goes on with it, or lets go.
 pub(crate) const HANDOVER_MS_MAX: u64 = 30_000;
 /// How often a listener looks for new events of another process.
@@ -56,6 +64,10 @@ pub(crate) const FOLLOW_POLL_MS: u64 = 100;
 pub(crate) const LOCK_LOOKS_MAX: u32 = 3;
 /// Between two of these.
 pub(crate) const LOCK_PAUSE_MS: u64 = 10;
+/// Sessions that are looked at at a time for the newest of a directory.
+pub(crate) const SESSIONS_PAGE: usize = 32;
+/// The name that a person gives to a session, so that those of its sandboxes stay short.
+pub(crate) const SESSION_NAME_CHARS_MAX: usize = 32;
 /// Sessions that the beginning of a name is looked for in.
 pub(crate) const SESSIONS_SEARCHED_MAX: usize = 100_000;
 /// What says, behind a row of a terminal, how much of it is not shown.

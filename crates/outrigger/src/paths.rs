@@ -13,6 +13,8 @@ pub(crate) struct Paths {
     data: PathBuf,
     configs: Vec<PathBuf>,
     config_places: Vec<PathBuf>,
+    /// Whether the one place was named.
+    is_named: bool,
 }
 
 impl Paths {
@@ -42,7 +44,7 @@ impl Paths {
                 .collect(),
         };
         let there = config_places.iter().filter(|file| named || file.exists());
-        Ok(Self { data, configs: there.cloned().collect(), config_places })
+        Ok(Self { data, configs: there.cloned().collect(), config_places, is_named: named })
     }
 
     /// Makes the root of what is kept, for its owner only: journals and patches hold
@@ -75,6 +77,11 @@ impl Paths {
         &self.config_places
     }
 
+    /// The configuration that was named instead of the usual ones.
+    pub(crate) fn named_config(&self) -> Option<&Path> {
+        self.config_places.first().filter(|_| self.is_named).map(PathBuf::as_path)
+    }
+
     /// The root of everything that is kept.
     pub(crate) fn data(&self) -> &Path {
         &self.data
@@ -100,6 +107,16 @@ impl Paths {
 
     pub(crate) fn patch(&self, session: &str) -> PathBuf {
         self.patches().join(format!("{session}.patch"))
+    }
+
+    /// What a person said of writing a session's changes back.
+    pub(crate) fn apply(&self, session: &str) -> PathBuf {
+        self.data.join("apply").join(session)
+    }
+
+    /// What a process without a terminal says while it drives a session.
+    pub(crate) fn log(&self, session: &str) -> PathBuf {
+        self.data.join("logs").join(format!("{session}.log"))
     }
 
     pub(crate) fn lock(&self, session: &str) -> PathBuf {

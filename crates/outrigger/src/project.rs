@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::command::size;
 use crate::compose::{Backends, HOST_TOOLS};
 use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
+use crate::show::amounts::size;
 use crate::show::{self, Screen, Tone};
 use crate::{limits, repository};
 

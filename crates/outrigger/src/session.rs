@@ -1,5 +1,7 @@
 //! Names of sessions: made, looked up by their beginning, and held by one process at a time.
 
+mod lookup;
+
 use outrigger_agent::{Record, Seq, SessionId, State};
 use outrigger_engine::{Clock, SystemClock};
 use outrigger_store::{Before, Journal, SessionRow, load_all};
@@ -12,6 +14,10 @@ use std::time::Duration;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
+
+pub(crate) use lookup::{
+    LAST, find, is_below, is_of, last, last_in, name, none, opening, root, several,
+};
 
 /// On whose behalf everything happens on this machine, as long as there is one person.
 pub(crate) const WHO: &str = "person:local";
@@ -51,59 +57,6 @@ pub(crate) async fn walk(
     }
 }
 
-/// The one session whose name begins like that.
-pub(crate) async fn find(journal: &dyn Journal, beginning: &str) -> Outcome<SessionRow> {
-    let mut found: Vec<SessionRow> = Vec::new();
-    let mut exact = None;
-    walk(journal, |row| {
-        if row.session.as_str() == beginning {
-            exact = Some(row);
-            return ControlFlow::Break(());
-        }
-        if row.session.as_str().starts_with(beginning) {
-            found.push(row);
-        }
-        ControlFlow::Continue(())
-    })
-    .await?;
-    if let Some(row) = exact {
-        return Ok(row);
-    }
-    // Its subagents' names begin with a session's.
-    let whole = |row: &SessionRow| {
-        let below = format!("{}-", row.session);
-        found.iter().all(|it| it == row || it.session.as_str().starts_with(&below))
-    };
-    if let Some(only) = found.iter().position(whole) {
-        found = vec![found.swap_remove(only)];
-    }
-    let several = found.len() > 1;
-    match found.pop() {
-        Some(row) if !several && !beginning.is_empty() => Ok(row),
-        Some(_) => {
-            Err(Failure::new(Kind::Usage, format!("several sessions begin with `{beginning}`"))
-                .hint("Write more of the name."))
-        }
-        None => Err(Failure::new(Kind::NotFound, format!("no session begins with `{beginning}`"))
-            .hint("`outrigger sessions ls` lists the sessions.")),
-    }
-}
-
-/// Whether it is a subagent's, by its name: ours have no hyphen.
-pub(crate) fn is_below(session: &SessionId) -> bool {
-    session.as_str().contains('-')
-}
-
-/// The session that a person goes on with when this one has more to do: of a subagent,
-/// the one that nobody started.
-pub(crate) async fn root(journal: &dyn Journal, session: &SessionId) -> Outcome<SessionId> {
-    let mut root = session.clone();
-    while let Some(parent) = fold(journal, &root).await?.spec().and_then(|spec| spec.parent()) {
-        root = parent.session.clone();
-    }
-    Ok(root)
-}
-
 /// Held while this process drives a session; the kernel lets go when it dies.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -134,8 +87,8 @@ pub(crate) fn lock(path: &Path) -> Outcome<Option<Lock>> {
 
 /// The error for who needs the lock and can't have it.
 pub(crate) fn held(session: &SessionId) -> Failure {
-    Failure::new(Kind::Conflict, format!("session {session} is being driven by another process"))
-        .hint(format!("Watch it with `outrigger sessions logs -f {session}`."))
+    Failure::new(Kind::Conflict, format!("session {session} is in use by another process"))
+        .hint(format!("Watch it with `outrigger attach {session}`."))
 }
 
 /// The state of a session, from its journal alone.

@@ -3,9 +3,11 @@
 pub(crate) mod amounts;
 mod arguments;
 mod inert;
+mod patch;
 mod question;
 mod status;
 mod timeline;
+mod totals;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -16,10 +18,12 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
+pub(crate) use amounts::count;
 pub(crate) use arguments::arguments;
 pub(crate) use inert::{inert, word};
 pub(crate) use status::Status;
 pub(crate) use timeline::{Line, Timeline, Tone};
+pub(crate) use totals::Totals;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Json, Output};
@@ -63,6 +67,12 @@ impl Screen {
     /// One whose lines are themselves what was asked for.
     pub(crate) fn on_stdout(output: Output) -> Self {
         Self { stream: Stream::Stdout, ..Self::new(output) }
+    }
+
+    /// One that shows all of what tools put out.
+    pub(crate) fn in_full(mut self) -> Self {
+        self.timeline = Timeline::in_full();
+        self
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -184,32 +194,27 @@ impl Screen {
         self.output.json.is_none() && !self.output.quiet
     }
 
-    /// The patch, coloured, up to a limit.
-    pub(crate) fn diff(&self, patch: &str) {
-        self.some_of_diff(patch, limits::DIFF_LINES_MAX);
+    /// A patch of many files, coloured, up to a limit.
+    pub(crate) fn patch(&self, patch: &[u8]) {
+        let most = (limits::DIFF_LINES_MAX, limits::DIFF_BYTES_MAX);
+        self.some_of_patch(patch, most);
+    }
+
+    /// All of a patch, but for what is no text.
+    pub(crate) fn whole_patch(&self, patch: &[u8]) {
+        self.some_of_patch(patch, (usize::MAX, usize::MAX));
+    }
+
+    fn some_of_patch(&self, patch: &[u8], most: (usize, usize)) {
+        if self.tells() {
+            patch::lines(patch, most).iter().for_each(|line| self.print(line));
+        }
     }
 
     /// All of a diff that a person answers for.
     pub(crate) fn whole_diff(&self, diff: &str) {
-        self.some_of_diff(diff, usize::MAX);
-    }
-
-    fn some_of_diff(&self, patch: &str, lines_max: usize) {
-        if !self.tells() {
-            return;
-        }
-        let lines: Vec<&str> = patch.lines().collect();
-        for text in lines.iter().take(lines_max) {
-            let tone = match text.as_bytes().first() {
-                Some(b'+') => Tone::Added,
-                Some(b'-') => Tone::Removed,
-                Some(b'@') => Tone::Detail,
-                _ => Tone::Plain,
-            };
-            self.print(&Line::new(tone, inert::escaped(text)));
-        }
-        if let Some(more) = lines.len().checked_sub(lines_max).filter(|more| *more > 0) {
-            self.print(&Line::new(Tone::Detail, format!("[{more} more lines in the patch]")));
+        if self.tells() {
+            diff.lines().for_each(|text| self.print(&patch::line(text)));
         }
     }
 
@@ -232,13 +237,9 @@ pub(crate) fn failure(failure: &Failure, json: bool) {
     for hint in &failure.hints {
         print(&Line::new(Tone::Detail, format!("hint: {}", inert(hint))));
     }
-    if json {
-        let (code, exit) = (failure.kind, failure.kind as u8);
+    if json && !failure.is_told {
         // The exit code says it as well.
-        drop(line(&json!({
-            "type": "error",
-            "error": { "code": code, "exit_code": exit, "message": failure.message, "hints": failure.hints },
-        })));
+        drop(line(&json!({ "type": "error", "error": failure.object() })));
     }
 }
 
@@ -318,11 +319,6 @@ pub(crate) fn warnings(kind: &str, all: &[impl std::fmt::Display]) -> Vec<String
 /// What was not copied, and why.
 pub(crate) fn not_copied(left_out: &[String]) -> Vec<String> {
     warnings("not copied: ", left_out)
-}
-
-/// `1 file`, `2 files`.
-pub(crate) fn count(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A time, as the person's clock shows it.

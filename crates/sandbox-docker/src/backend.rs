@@ -46,6 +46,16 @@ impl Docker {
         keeper::start(&context);
         Ok(Self(context))
     }
+
+    /// Whether the daemon has the image of a template. Pulls nothing.
+    ///
+    /// # Errors
+    /// [`Error::Absent`] for a template without an image, [`Error::Unavailable`] where the
+    /// daemon has not got it.
+    pub async fn has_template(&self, template: &str) -> Result<(), Error> {
+        let image = self.0.config.image(template)?;
+        self.0.engine.has_image(image).await
+    }
 }
 
 impl Drop for Docker {

@@ -112,6 +112,17 @@ impl Engine {
         self.parts.get("runc")?.lines().next()
     }
 
+    /// Whether there is an image of that name.
+    pub(crate) async fn has_image(&self, image: &str) -> Result<(), Error> {
+        match self.client.inspect_image(image).await {
+            Ok(_) => Ok(()),
+            Err(failure) => match explain::status(&failure) {
+                Some(NOT_FOUND) => Err(explain::no_image(image)),
+                Some(_) | None => Err(self.failed("looking for an image", &failure)),
+            },
+        }
+    }
+
     /// Makes a container and does not start it.
     pub(crate) async fn make(
         &self,

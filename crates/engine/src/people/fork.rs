@@ -189,8 +189,8 @@ impl Engine {
         let Some(checkpoint) = checkpoint.cloned() else {
             let places: Vec<String> = checkpoints.iter().map(|it| it.at.to_string()).collect();
             let why = match places[..] {
-                [] => "it never stood still with its disks kept".to_owned(),
-                _ => format!("the places are {}", places.join(", ")),
+                [] => "it has none yet: one is made when a turn ends".to_owned(),
+                _ => format!("its checkpoints are {}", places.join(", ")),
             };
             return Err(no_checkpoint(session, at, why));
         };

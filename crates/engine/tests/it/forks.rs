@@ -108,7 +108,7 @@ async fn what_can_t_be_cut_is_said_with_what_can() {
     let (engine, one) = worked(&world).await;
     let checkpoints = engine.checkpoints(&one).await.unwrap();
     let gone = checkpoints.iter().find(|it| !it.gone.is_empty()).expect("one was given up");
-    for (at, why) in [(gone.at, "is not kept any more"), (Seq(3), "the places are 1, ")] {
+    for (at, why) in [(gone.at, "is not kept any more"), (Seq(3), "its checkpoints are 1, ")] {
         let error = engine.fork(&one, Some(at), &session("s2"), BY).await.unwrap_err();
         assert!(matches!(error, NoCheckpoint { .. }) && error.to_string().contains(why), "{error}");
         let error = engine.rewind(&one, Some(at), BY).await.unwrap_err();

@@ -7,13 +7,13 @@ use outrigger_engine::AnswerRequest;
 use serde_json::json;
 use std::time::Duration;
 
-use super::finish::Back;
+use super::detach::Driver;
 use super::remind;
-use super::sessions::{More, go_on};
+use super::sessions::{GoOn, More, go_on};
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{Limits, Output};
+use crate::flags::{Apply, Limits, Output};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
 use crate::waiting::{self, PendingApproval};
@@ -258,12 +258,14 @@ async fn answered(
         }
         let hint = format!("`outrigger sessions resume {session}` goes on.");
         let text =
-            if driven { "the process that drives the session goes on".to_owned() } else { hint };
+            if driven { "the process that runs the session goes on".to_owned() } else { hint };
         screen.note(Tone::Detail, text);
         return Ok(0);
     }
+    // What becomes of the changes, the session remembers.
     let more = More::Otherwise(Limits::default(), Box::default());
-    Box::pin(go_on(paths, session.as_str(), Back::Patch, more, output)).await
+    let how = GoOn { apply: Apply::default(), more, driver: Driver::Here };
+    Box::pin(go_on(paths, session.as_str(), how, output)).await
 }
 
 /// Whether another process goes on with the session. One that holds it may be about to end,

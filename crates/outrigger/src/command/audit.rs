@@ -16,7 +16,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, count, inert};
-use crate::{compose, limits};
+use crate::{compose, limits, session};
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -96,7 +96,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Audit) -> Outcome<u8> {
         Audit::Prove { session, seq, out, without_text, output } => {
             let text = if without_text { EventText::LeftOut } else { EventText::Included };
             let audit = outrigger_store::Audit::open(paths.data()).await?;
-            let session = find(&audit, &session).await?;
+            let session = find(paths, &audit, &session).await?;
             let proof = audit.prove(&session, seq.map(Seq), text).await.map_err(uncovered)?;
             prove(&proof, out.as_deref(), output)
         }
@@ -106,7 +106,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Audit) -> Outcome<u8> {
 async fn verify(paths: &Paths, asked: Verify) -> Outcome<u8> {
     let audit = outrigger_store::Audit::open(paths.data()).await?;
     let session = match &asked.session {
-        Some(name) => Some(find(&audit, name).await?),
+        Some(name) => Some(find(paths, &audit, name).await?),
         None => None,
     };
     let outside = |path: &PathBuf| {
@@ -277,16 +277,20 @@ fn check_proof(file: &Path, expected: Option<&str>, output: Output) -> Outcome<u
 }
 
 /// The one session whose name begins like that.
-async fn find(audit: &outrigger_store::Audit, beginning: &str) -> Outcome<SessionId> {
+async fn find(
+    paths: &Paths,
+    audit: &outrigger_store::Audit,
+    beginning: &str,
+) -> Outcome<SessionId> {
+    if beginning == session::LAST {
+        let store = compose::store(paths).await?;
+        return Ok(session::last(&*store.journal).await?.session);
+    }
     let mut found = audit.named(beginning).await?;
     match (found.pop(), found.pop()) {
         (Some(session), None) if !beginning.is_empty() => Ok(session),
-        (None, _) => {
-            Err(Failure::new(Kind::NotFound, format!("no session begins with `{beginning}`"))
-                .hint("`outrigger sessions ls` lists the sessions."))
-        }
-        _ => Err(Failure::new(Kind::Usage, format!("several sessions begin with `{beginning}`"))
-            .hint("Write more of the name.")),
+        (None, _) => Err(session::none(beginning)),
+        _ => Err(session::several(beginning)),
     }
 }
 

@@ -254,14 +254,14 @@ async fn interrupt(clerk: &Engine, session: &SessionId) -> Outcome {
 /// What is stopped and what is not, where no sandbox can be reached.
 fn unreached(failure: Failure, account: &AccountId, running: &[SessionId]) -> Failure {
     let failure = failure.hint(format!(
-        "{account} is stopped: nothing is started for it any more, and processes that drive its sessions stop."
+        "{account} is stopped: nothing is started for it any more, and processes that run its sessions stop."
     ));
     if running.is_empty() {
         return failure;
     }
     let names: Vec<_> = running.iter().map(SessionId::as_str).collect();
     failure.hint(format!(
-        "What no process drives may run in its sandbox until its deadline, of these: {}. The same command again ends it once sandboxes can be reached.",
+        "Of these, commands whose process is gone may run in their sandboxes until their deadline: {}. The same command again ends it once sandboxes can be reached.",
         names.join(", ")
     ))
 }
@@ -338,7 +338,7 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
     }
     for session in left_behind {
         let told = format!(
-            "nobody drives session {session}, and it keeps what it reserved, because what it began may still run: `outrigger sessions resume {session}` goes on, `outrigger sessions cancel {session}` ends it"
+            "the process of session {session} is gone, and what it reserved stays reserved, because a command of it may still run: `outrigger sessions resume {session}` goes on, `outrigger sessions cancel {session}` ends it"
         );
         screen.note(Tone::Detail, told);
     }

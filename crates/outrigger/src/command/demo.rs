@@ -2,17 +2,16 @@
 
 use clap::Args;
 use outrigger_agent::{Author, Message};
-use outrigger_repository::Accept;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::finish::Back;
+use super::detach::Driver;
 use super::task::{Task, start};
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::Output;
+use crate::flags::{AcceptPolicy, Apply, Output};
 use crate::models::DEMO_TURNS;
 use crate::paths::Paths;
 use crate::repository;
@@ -47,9 +46,9 @@ const FILES: &[(&str, u32, &str)] = bundled! {
 pub(crate) async fn execute(paths: &Paths, demo: Demo) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let model = ModelChoice::Bundled(DEMO_TURNS);
-    let (dir, back) = match &demo.keep {
-        Some(dir) => (dir.clone(), Back::Apply(Accept::Nothing)),
-        None => (paths.data().join("demo"), Back::Patch),
+    let (dir, apply) = match &demo.keep {
+        Some(dir) => (dir.clone(), Apply { apply: Some(AcceptPolicy::Usual) }),
+        None => (paths.data().join("demo"), Apply::default()),
     };
     if demo.keep.is_some() && dir.exists() {
         return Err(Failure::new(Kind::Conflict, format!("{} is there already", dir.display()))
@@ -61,7 +60,8 @@ pub(crate) async fn execute(paths: &Paths, demo: Demo) -> Outcome<u8> {
     let mut messages = repository::guides(&dir);
     messages
         .push(Message { author: Author::Person(session::WHO.to_owned()), text: TASK.to_owned() });
-    start(paths, &config, Task { dir, messages, back, model }, demo.output).await
+    let task = Task { dir, messages, apply, model, name: None, driver: Driver::Here };
+    start(paths, &config, task, demo.output).await
 }
 
 /// Another demo may be reading the same files: one that is right stays untouched,

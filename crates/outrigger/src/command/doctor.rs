@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::exit::Outcome;
 use crate::flags::{Limits, Model, Output};
 use crate::paths::Paths;
+use crate::show::amounts::size;
 use crate::show::{self, Screen, Tone, inert};
 use crate::{compose, models, project};
 
@@ -168,13 +169,13 @@ impl SpaceReport {
                 "database" => format!(
                     ", with {} and {} of memory",
                     show::count(self.sessions, "session"),
-                    gc::size(self.memory_bytes)
+                    size(self.memory_bytes)
                 ),
                 _ => String::new(),
             };
-            screen.note(Tone::Plain, format!("  {kind}: {}{more}", gc::size(*bytes)));
+            screen.note(Tone::Plain, format!("  {kind}: {}{more}", size(*bytes)));
         }
-        let freed = gc::size(self.freed_bytes);
+        let freed = size(self.freed_bytes);
         screen.note(Tone::Detail, format!("  `outrigger gc` would free {freed}, and disks that nobody wants; `--dry-run` says what"));
     }
 }

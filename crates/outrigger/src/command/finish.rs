@@ -1,45 +1,31 @@
 //! The end of a drive: the changes are taken out of the sandbox, kept as a patch,
 //! shown, and written back if that was asked for.
 
-use outrigger_agent::{Cause, ModelFault, SessionId, State, TurnEnd};
+mod back;
+mod durable;
+mod ending;
+
+use outrigger_agent::{SessionId, State, TurnEnd};
 use outrigger_beneath::Dir;
 use outrigger_engine::Engine;
 use outrigger_engine::workspace::{self, Changes};
 use outrigger_repository::{Accept, Change, Error, Grade, Hazard, Rules, hazards};
 use serde_json::json;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::drive::resume_hint;
-use super::shortage;
 use crate::compose::Store;
 use crate::config::Notify;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{AcceptPolicy, Apply};
 use crate::paths::Paths;
-use crate::show::{self, Screen, Tone, word};
+use crate::show::{self, Screen, Tone, Totals, word};
 use crate::waiting::{self, PendingApproval};
-use crate::{limits, notify, repository};
+use crate::{limits, notify, repository, session};
 
-/// What becomes of the changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Back {
-    /// They are left as a patch.
-    Patch,
-    /// They are written back as well, hazards as far as they are accepted.
-    Apply(Accept),
-}
-
-impl Back {
-    pub(crate) fn from_flag(flag: Apply) -> Self {
-        match flag.apply {
-            None => Self::Patch,
-            Some(AcceptPolicy::Usual) => Self::Apply(Accept::Nothing),
-            Some(AcceptPolicy::All) => Self::Apply(Accept::Named),
-        }
-    }
-}
+pub(crate) use back::Back;
+pub(crate) use durable::write;
+pub(crate) use ending::{ending, waits};
 
 /// What finishing needs.
 #[derive(Debug)]
@@ -69,14 +55,48 @@ impl Finish<'_> {
     /// Finishes, and gives the exit code. Safe to repeat.
     pub(crate) async fn execute(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
         let waiting = PendingApproval::below(&*self.store.journal, self.session).await?;
-        if let Some(failure) = waits(&waiting) {
-            self.tidy(screen).await;
-            notify::tell(self.notify, &waiting::list(&waiting), screen).await;
-            if screen.is_json() {
-                screen.result("", &self.object(state, &waiting, None, false))?;
+        let done = match waits(&waiting) {
+            Some(failure) => {
+                self.object(state, &waiting, None, false).tell("", Some(failure), screen)
             }
-            return Err(failure);
+            None => self.take_out(state, screen).await,
+        };
+        // Whatever became of it, nothing runs on for nobody.
+        self.tidy(screen).await;
+        if !waiting.is_empty() {
+            notify::tell(self.notify, &waiting::list(&waiting), screen).await;
         }
+        if let Ok(next) = self.next(state, &waiting).await {
+            screen.note(Tone::Detail, Totals::of(state).line(self.session, &next));
+        }
+        done
+    }
+
+    /// The command that goes on from here.
+    async fn next(&self, state: &State, waiting: &[PendingApproval]) -> Outcome<String> {
+        let session = self.session;
+        if let Some(first) = waiting.first() {
+            return Ok(format!("outrigger approve {}", first.id()));
+        }
+        if state.is_cancelled() {
+            return Ok(format!("outrigger sessions show {session}"));
+        }
+        if !matches!(state.ended(), Some(TurnEnd::Answered)) {
+            return Ok(format!("outrigger sessions resume {session}"));
+        }
+        let here = std::env::current_dir().and_then(fs::canonicalize);
+        let last = match &here {
+            Ok(here) => session::last_in(self.store, here).await?,
+            Err(_) => None,
+        };
+        let is_last = last.is_some_and(|last| last.session == *session);
+        let which =
+            if is_last { "run --continue".to_owned() } else { format!("sessions say {session}") };
+        Ok(format!("outrigger {which} \"...\""))
+    }
+
+    /// Takes the changes out, keeps, shows and writes them back, and tells the answer.
+    async fn take_out(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
         let changes = screen.during("taking the changes out", self.changes(state)).await?;
         let (changes, special) = changes.map(|it| (it.changed, it.special)).unzip();
         let special: Vec<String> = special.unwrap_or_default();
@@ -91,9 +111,14 @@ impl Finish<'_> {
             None => fs::read(self.patch_path()).unwrap_or_default(),
         };
         let kept = self.keep(&patch)?;
+        for tree in outrigger_repository::generated(source, changes.as_deref().unwrap_or_default())
+        {
+            let text = format!("! {tree}: list it in .gitignore, if it can be made again");
+            screen.note(Tone::Warning, text);
+        }
         if let Some(path) = &kept {
             screen.note(Tone::Plain, "");
-            screen.diff(&String::from_utf8_lossy(&patch));
+            screen.patch(&patch);
             screen.note(Tone::Detail, format!("patch: {}", path.display()));
         }
         let special = show::not_copied(&special.collect::<Vec<_>>());
@@ -103,10 +128,13 @@ impl Finish<'_> {
         }
         let work = Work { changes, hazards, source, kept };
         let applied = self.give_back(state, &work, screen).await;
+        let is_applied = matches!(applied, Ok(true));
         // What was answered is told, whatever became of the files.
-        let code = self.report(state, screen, &work, matches!(applied, Ok(true)));
-        self.tidy(screen).await;
-        applied.and(code)
+        let (answer, failure) = match ending(state, self.session) {
+            Ok(()) => (outrigger_agent::answer(state.conversation()), applied.err()),
+            Err(failure) => (String::new(), Some(applied.err().unwrap_or(failure))),
+        };
+        self.object(state, &[], Some(&work), is_applied).tell(&answer, failure, screen)
     }
 
     /// Writes the changes back if that was asked for and can be; says how a person does it
@@ -126,7 +154,7 @@ impl Finish<'_> {
                     (Some(path), _) if failure.kind == Kind::Conflict => failure
                         .hint(format!("`{} --reject` takes what fits.", apply_by_hand(dir, path))),
                     (_, Error::Hazards(all)) if can_be_accepted(&all) => failure.hint(format!(
-                        "`outrigger sessions resume {} --apply=all` accepts them.",
+                        "`outrigger sessions apply {} --all` accepts them.",
                         self.session
                     )),
                     _ => failure,
@@ -148,6 +176,8 @@ impl Finish<'_> {
             if can_be_accepted(hazards) {
                 let by_hand = apply_by_hand(dir, path);
                 screen.note(Tone::Detail, format!("apply it with: {by_hand}"));
+                let ours = format!("or: outrigger sessions apply {}", self.session);
+                screen.note(Tone::Detail, ours);
             } else {
                 let text = "! don't apply this patch as it is: it has what is never written back";
                 screen.note(Tone::Warning, text);
@@ -229,10 +259,10 @@ impl Finish<'_> {
         waiting: &[PendingApproval],
         work: Option<&Work<'_>>,
         applied: bool,
-    ) -> serde_json::Value {
+    ) -> RunReport {
         let spec = state.spec();
         let waiting = waiting.iter().map(PendingApproval::id);
-        json!({
+        RunReport(json!({
             "type": "result",
             "session": self.session.as_str(),
             "status": state.status(),
@@ -246,32 +276,31 @@ impl Finish<'_> {
             "tokens": state.spent().tokens,
             "spent": state.spent(),
             "waiting": waiting.collect::<Vec<_>>(),
-        })
+        }))
     }
+}
 
-    fn report(
-        &self,
-        state: &State,
-        screen: &Screen,
-        work: &Work<'_>,
-        applied: bool,
-    ) -> Outcome<u8> {
-        let answer = outrigger_agent::answer(state.conversation());
-        let object = self.object(state, &[], Some(work), applied);
-        match ending(state, self.session) {
-            Ok(()) => {
-                screen.note(Tone::Plain, "");
-                let written = screen.result(&answer, &object);
-                let show = format!("`outrigger sessions show {}` prints the answer.", self.session);
-                written.map_err(|failure| failure.hint(show))?;
-                Ok(0)
-            }
-            Err(failure) => {
-                if screen.is_json() {
-                    screen.result(&answer, &object)?;
-                }
-                Err(failure)
-            }
+/// What programs are told at the end.
+struct RunReport(serde_json::Value);
+
+impl RunReport {
+    /// Tells the answer, or the one object, in which an error stands as well.
+    fn tell(mut self, answer: &str, failure: Option<Failure>, screen: &Screen) -> Outcome<u8> {
+        if let Some(failure) = &failure {
+            self.0["error"] = failure.object();
+        }
+        let is_told = screen.is_json() || !answer.is_empty() || failure.is_none();
+        if is_told {
+            screen.note(Tone::Plain, "");
+            screen.result(answer, &self.0).map_err(|failure| {
+                let session = self.0["session"].as_str().unwrap_or_default();
+                failure.hint(format!("`outrigger sessions show {session}` prints the answer."))
+            })?;
+        }
+        match failure {
+            Some(failure) if screen.is_json() => Err(failure.told()),
+            Some(failure) => Err(failure),
+            None => Ok(0),
         }
     }
 }
@@ -284,7 +313,9 @@ async fn accepted(given: Accept, hazards: &[Hazard], screen: &Screen) -> Outcome
     }
     let files = show::count(hazards.len() as u64, "file");
     if screen
-        .ask(&format!("Write back also the {files} above that do more than lie there?"))
+        .ask(&format!(
+            "Write back also the {files} above, which programs run or obey by themselves?"
+        ))
         .await?
     {
         return Ok(Accept::Named);
@@ -300,23 +331,6 @@ fn can_be_accepted(hazards: &[Hazard]) -> bool {
 fn told(hazard: &Hazard) -> serde_json::Value {
     let refused = hazard.grade == Grade::Refused;
     json!({ "path": hazard.path, "why": hazard.why, "refused": refused })
-}
-
-/// The end of a drive that stands before a person's answer.
-fn waits(waiting: &[PendingApproval]) -> Option<Failure> {
-    let (first, more) = waiting.split_first()?;
-    let first = first.id();
-    let text = match more.len() {
-        0 => format!("{first} waits for approval"),
-        more => format!("{first} and {more} more wait for approval"),
-    };
-    Some(
-        Failure::new(Kind::WaitsForApproval, text)
-            .hint(format!("`outrigger inbox {first}` shows exactly what it would do."))
-            .hint(format!(
-                "`outrigger approve {first}` or `outrigger deny {first}` answers and goes on."
-            )),
-    )
 }
 
 /// The command with which a person applies a patch. In a part of a repository git
@@ -337,91 +351,4 @@ fn apply_by_hand(dir: &Path, patch: &Path) -> String {
 
 fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
     Failure::from_error(Kind::SandboxUnavailable, error)
-}
-
-/// Through a temporary name, so that a half-written patch is never taken for a whole one.
-pub(super) fn write(path: &Path, patch: &[u8]) -> std::io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(dir)?;
-    let temporary = path.with_extension("tmp");
-    let mut file = File::create(&temporary)?;
-    file.write_all(patch)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    File::open(dir)?.sync_all()
-}
-
-/// How a session goes on whose model can't be asked.
-fn other_model_hint(session: &SessionId) -> String {
-    format!(
-        "`outrigger sessions resume {session} --model NAME` goes on with another model; `outrigger models` lists those that there are."
-    )
-}
-
-/// How a turn's end is told to who called.
-fn ending(state: &State, session: &SessionId) -> Outcome {
-    let fail = |kind, text: String| Err(Failure::new(kind, text));
-    let resumable = |kind, text: &str, hint: &str| {
-        Err(Failure::new(kind, text).hint(hint.to_owned()).hint(resume_hint(session)))
-    };
-    match state.ended() {
-        Some(TurnEnd::Answered) => Ok(()),
-        None => fail(Kind::AgentFailed, "the session waits for a message".to_owned()),
-        Some(TurnEnd::Refused { reason }) => {
-            fail(Kind::AgentFailed, format!("the model refused: {reason}"))
-        }
-        Some(TurnEnd::OutputLimit) => resumable(
-            Kind::AgentFailed,
-            "the model's answer was cut at its output limit",
-            shortage::of_a_cut_answer(state),
-        ),
-        Some(TurnEnd::Empty) => resumable(
-            Kind::AgentFailed,
-            "the model said nothing and called no tool, also when it was asked once more",
-            "Say more exactly what is wanted, or choose another model.",
-        ),
-        Some(TurnEnd::StepsExhausted) => resumable(
-            Kind::BudgetExhausted,
-            "the turn has no steps left",
-            "Allow more with --max-steps.",
-        ),
-        Some(TurnEnd::TimeExhausted) => resumable(
-            Kind::BudgetExhausted,
-            "the turn has no time left",
-            "Allow more with limits.turn_seconds_max in the configuration.",
-        ),
-        Some(TurnEnd::BudgetExhausted) => {
-            let (text, hint) = shortage::told(state);
-            resumable(Kind::BudgetExhausted, &text, &hint)
-        }
-        Some(TurnEnd::OutOfBudget(shortfall)) => {
-            let account = shortfall.level();
-            let hint = match &shortfall.cause {
-                Cause::Limit(_) => format!("`outrigger budget set {account}` allows more; `outrigger budget show` says what is used."),
-                Cause::Soft(_) => "A person did not let it go on; resumed, it asks again.".to_owned(),
-                Cause::Unpriced => "Begin a new session after the price is in a file that budget.prices names; docs/how-to/budgets.md shows one.".to_owned(),
-                Cause::Stopped { .. } => format!("`outrigger budget allow {account}` lets things start again."),
-            };
-            resumable(Kind::BudgetExhausted, &shortfall.to_string(), &hint)
-        }
-        Some(TurnEnd::ModelFailed { fault, detail }) => {
-            let kind = if *fault == ModelFault::Auth { Kind::Auth } else { Kind::ModelFailed };
-            let failure = Failure::new(kind, detail.clone());
-            Err(match fault {
-                // The same request would be refused again.
-                ModelFault::Auth | ModelFault::Invalid => failure.hint(other_model_hint(session)),
-                _ => failure,
-            }
-            .hint(resume_hint(session)))
-        }
-        Some(TurnEnd::SandboxFailed { detail }) => {
-            Err(Failure::new(Kind::SandboxUnavailable, detail.clone())
-                .hint("`outrigger doctor` says what this machine offers and what is missing.")
-                .hint(resume_hint(session)))
-        }
-        Some(TurnEnd::Interrupted) => {
-            Err(Failure::new(Kind::Interrupted, "interrupted").hint(resume_hint(session)))
-        }
-        Some(TurnEnd::Cancelled) => fail(Kind::AgentFailed, "the session was cancelled".to_owned()),
-    }
 }

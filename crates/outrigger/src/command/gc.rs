@@ -18,6 +18,7 @@ use crate::flags::Output;
 use crate::limits;
 use crate::paths::Paths;
 use crate::session::{self, now_ms};
+use crate::show::amounts::size;
 use crate::show::{self, Screen, Tone, count};
 
 /// What is let go.
@@ -37,6 +38,13 @@ pub(crate) struct Gc {
 /// How old something is, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Age(u64);
+
+impl Age {
+    /// In milliseconds.
+    pub(crate) fn ms(self) -> u64 {
+        self.0
+    }
+}
 
 pub(crate) async fn execute(paths: &Paths, asked: Gc) -> Outcome<u8> {
     let mut config = Config::of_files(paths.configs())?;
@@ -261,25 +269,8 @@ fn files(dir: &Path) -> Outcome<Vec<(PathBuf, u64, u64)>> {
     Ok(files)
 }
 
-/// A size as people read it.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    let mut unit = None;
-    let (mut whole, mut rest) = (bytes, 0);
-    for name in UNITS {
-        if whole < 1_024 {
-            break;
-        }
-        (whole, rest, unit) = (whole / 1_024, whole % 1_024, Some(name));
-    }
-    match unit {
-        None => count(bytes, "byte"),
-        Some(unit) => format!("{whole}.{} {unit}", rest * 10 / 1_024),
-    }
-}
-
 /// Reads an age: a number of days, hours or minutes.
-fn age(text: &str) -> Result<Age, String> {
+pub(crate) fn age(text: &str) -> Result<Age, String> {
     let wrong = || format!("`{text}` is no age: write for example 30d, 12h or 90m");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let unit_ms = match unit {
@@ -310,20 +301,6 @@ mod tests {
             ("99999999999999999999d", None),
         ] {
             assert_eq!(age(text).ok(), ms.map(Age), "{text}");
-        }
-    }
-
-    #[test]
-    fn sizes() {
-        for (bytes, text) in [
-            (0, "0 bytes"),
-            (1, "1 byte"),
-            (1_023, "1023 bytes"),
-            (1_536, "1.5 KiB"),
-            (1 << 20, "1.0 MiB"),
-            (5 << 40, "5.0 TiB"),
-        ] {
-            assert_eq!(size(bytes), text);
         }
     }
 }

@@ -1,18 +1,19 @@
 //! `outrigger run`: an agent does a task in a copy of a directory.
 
 use clap::Args;
-use outrigger_agent::{Author, Message};
+use outrigger_agent::{Author, Message, SessionId};
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::finish::Back;
+use super::detach::Driver;
+use super::sessions::{GoOn, More, go_on};
 use super::task::{Task, start};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Limits, Model, Output};
 use crate::paths::Paths;
 use crate::show::Screen;
-use crate::{limits, models, repository, session};
+use crate::{compose, limits, models, repository, session};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -27,6 +28,17 @@ pub(crate) struct Run {
     /// written back. May be given several times.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) include: Vec<PathBuf>,
+    /// Say it in the newest session of this directory, which goes on with its own model and
+    /// limits, instead of in a new one.
+    #[arg(long = "continue", short = 'c', conflicts_with_all = ["name", "script", "Limits"])]
+    pub(crate) goes_on: bool,
+    /// What the session is called, instead of a name that is made up.
+    #[arg(long, value_name = "NAME", value_parser = session::name)]
+    pub(crate) name: Option<SessionId>,
+    /// Leave it to a process of its own, and print the session's name at once: `outrigger
+    /// attach` shows what it does, and tells when it ends or waits.
+    #[arg(long, short = 'd')]
+    pub(crate) detach: bool,
     #[command(flatten)]
     pub(crate) apply: Apply,
     #[command(flatten)]
@@ -39,7 +51,11 @@ pub(crate) struct Run {
 
 pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     let mut config = Config::load(paths.configs(), &run.model, run.limits)?;
-    let model = models::choose(&config.model).await?;
+    let model = match run.goes_on {
+        true => None,
+        false => Some(models::choose(&config.model).await?),
+    };
+    let driver = if run.detach { Driver::Detached } else { Driver::Here };
     let dir = std::fs::canonicalize(&run.dir).map_err(|error| {
         Failure::new(Kind::NotFound, format!("{}: {error}", run.dir.display()))
             .hint("Name a directory that is there with --dir.")
@@ -53,7 +69,10 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         }
         config.include.push(folder);
     }
-    let mut messages = repository::guides(&dir);
+    let mut messages = Vec::new();
+    if model.is_some() {
+        messages = repository::guides(&dir);
+    }
     let reading = tokio::task::spawn_blocking(piped);
     let read = Screen::new(run.output).during("reading standard input to its end", reading).await;
     let read = read.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))??;
@@ -70,8 +89,20 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
             .hint("Say what to do: `outrigger run \"Repair the failing test\"`, or `-` and the task on standard input."));
     }
     messages.push(Message { author: Author::Person(session::WHO.to_owned()), text });
-    let task = Task { dir, messages, back: Back::from_flag(run.apply), model };
+    let Some(model) = model else {
+        let store = compose::store(paths).await?;
+        let last = session::last_in(&store, &dir).await?.ok_or_else(|| no_session(&dir))?;
+        drop(store);
+        let how = GoOn { apply: run.apply, more: More::Said(messages), driver };
+        return go_on(paths, last.session.as_str(), how, run.output).await;
+    };
+    let task = Task { dir, messages, apply: run.apply, model, name: run.name, driver };
     start(paths, &config, task, run.output).await
+}
+
+fn no_session(dir: &Path) -> Failure {
+    Failure::new(Kind::NotFound, format!("there is no session of {} yet", dir.display()))
+        .hint("Without --continue a new one begins; `outrigger sessions ls` lists all of them.")
 }
 
 /// Piped standard input.

@@ -26,6 +26,7 @@ use crate::show::{self, Screen};
 use context::{SandboxContext, failed, removed, sandbox_id};
 use create::Create;
 use exec::Exec;
+use listing::Which;
 use snapshot::Snapshots;
 use templates::Templates;
 
@@ -45,8 +46,11 @@ pub(crate) struct Sandboxes {
 pub(crate) enum Sandbox {
     /// Make a sandbox and print its name. One of that name that is there is attached to, and resumed.
     Create(Create),
-    /// List sandboxes with their state.
+    /// List sandboxes with their state: those that were made here by hand.
     Ls {
+        /// Also those of sessions.
+        #[arg(long, short = 'a')]
+        all: bool,
         #[command(flatten)]
         output: Output,
     },
@@ -143,7 +147,7 @@ impl Sandbox {
             Self::Create(create) => Some(create.output),
             Self::Exec(exec) => Some(exec.output),
             Self::Shell { .. } => None,
-            Self::Ls { output }
+            Self::Ls { output, .. }
             | Self::Cp { output, .. }
             | Self::Suspend { output, .. }
             | Self::Snapshot { output, .. }
@@ -188,7 +192,10 @@ async fn use_sandboxes(
     let sandboxes = SandboxContext::open(paths, config, like).await?;
     match verb {
         Sandbox::Create(create) => create::create(&sandboxes, create).await,
-        Sandbox::Ls { output } => listing::sandboxes(&sandboxes, output).await,
+        Sandbox::Ls { all, output } => {
+            let which = if all { Which::All } else { Which::Own };
+            listing::sandboxes(&sandboxes, which, output).await
+        }
         Sandbox::Exec(asked) => exec::execute(&sandboxes, asked).await,
         Sandbox::Shell { name } => shell::open(&sandboxes, &name).await,
         Sandbox::Cp { from, to, output } => copy::execute(&sandboxes, &from, &to, output).await,

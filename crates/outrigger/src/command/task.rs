@@ -1,18 +1,19 @@
 //! Opens a session for a task and drives it to its end.
 
 use outrigger_agent::{
-    AccountId, Amounts, Limit, Message, Role, Seq, Spec, ToolSpec, TurnLimits, Workspace,
+    AccountId, Amounts, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_repository::{DependencyPolicy, Limits, Rules};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::detach::{self, Driver};
 use super::drive::{Interrupts, drive};
 use super::finish::{Back, Finish};
 use crate::compose::{self, Store};
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::Output;
+use crate::flags::{Apply, Output};
 use crate::models::{self, OpenedModel};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
@@ -23,8 +24,11 @@ use crate::{abandoned, outside, project, repository, session, skills};
 pub(crate) struct Task {
     pub(crate) dir: PathBuf,
     pub(crate) messages: Vec<Message>,
-    pub(crate) back: Back,
+    pub(crate) apply: Apply,
     pub(crate) model: ModelChoice,
+    /// What the session is called, if a person said so.
+    pub(crate) name: Option<SessionId>,
+    pub(crate) driver: Driver,
 }
 
 /// Opens a session for a task and drives it to its end.
@@ -35,7 +39,13 @@ pub(crate) async fn start(
     output: Output,
 ) -> Outcome<u8> {
     let mut opened = models::open(&task.model)?;
+    config.read_only_is_there()?;
     let store = compose::store(paths).await?;
+    compose::templates_are_there(paths, config).await?;
+    let session = match task.name {
+        Some(name) => unused(&store, name).await?,
+        None => session::new_id(),
+    };
     price(config, &store, &mut opened).await?;
     give_back(paths, config, &store).await?;
     let mut screen = Screen::new(output);
@@ -44,8 +54,8 @@ pub(crate) async fn start(
     let PackedDirectory { mut workspace, dependencies, notes } =
         screen.during("copying the directory", packing).await?;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
-    let session = session::new_id();
-    let _lock = session::lock(&paths.lock(session.as_str()))?;
+    let lock = session::lock(&paths.lock(session.as_str()))?;
+    let lock = lock.ok_or_else(|| session::held(&session))?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
     let needs = (task.dir.as_path(), dependencies);
     let project = project::prepare(paths, config, &backends, needs, &mut screen).await?;
@@ -62,11 +72,16 @@ pub(crate) async fn start(
     }
     let (skills, labels) = told_of_skills(config, &store).await?.unwrap_or_default();
     spec.system.push_str(&skills);
+    let back = Back::settle(paths, &session, task.apply)?;
     engine.open_labelled(&session, spec, labels, task.messages).await?;
     screen.note(Tone::Detail, format!("session {session}"));
     if backends.values().any(|backend| !backend.capabilities().resource_limits) {
         let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
         screen.note(Tone::Warning, text);
+    }
+    if task.driver == Driver::Detached {
+        drop(lock);
+        return detach::leave(paths, &session, output).await;
     }
     let mut interrupts = Interrupts::listen()?;
     drive(&engine, &*store.journal, &session, Seq::default(), &mut screen, &mut interrupts).await?;
@@ -75,12 +90,22 @@ pub(crate) async fn start(
         store: &store,
         engine: &engine,
         session: &session,
-        back: task.back,
+        back,
         retention_ms: config.retention_ms(),
         notify: &config.notify,
     };
     let state = engine.state(&session).await?;
     interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
+}
+
+/// A name that no session has, or had.
+async fn unused(store: &Store, name: SessionId) -> Outcome<SessionId> {
+    if store.journal.head(&name).await? == Seq::default() {
+        return Ok(name);
+    }
+    Err(Failure::new(Kind::Conflict, format!("there is a session `{name}` already"))
+        .hint(format!("`outrigger sessions say {name} \"...\"` goes on with it."))
+        .hint(format!("`outrigger rm {name}` removes it; or give another --name.")))
 }
 
 /// What those that died keep reserved in the accounts would stand in the way of this one.

@@ -190,7 +190,7 @@ impl Budget {
             }
             if *own != Terms::default() {
                 let text = format!(
-                    "{}: `budget.{name}` is settled by a weaker configuration file",
+                    "{}: `budget.{name}` is set in an earlier configuration file, and can't be set again",
                     path.display()
                 );
                 return Err(Failure::new(Kind::Usage, text)
@@ -266,7 +266,7 @@ mod tests {
         );
         assert_eq!((budget.user.limit.tokens, budget.user.period), (Some(9), Some(Period::Day)));
         assert_eq!(budget.prices, [PathBuf::from("/etc/1/p")]);
-        assert!(layered(&[weak, "user = { tokens = 10 }"]).unwrap_err().contains("settled"));
+        assert!(layered(&[weak, "user = { tokens = 10 }"]).unwrap_err().contains("earlier"));
         assert!(layered(&[weak, "organisation = { tokens = 10 }"]).is_ok());
     }
 

@@ -61,7 +61,7 @@ impl Policy {
         let dir = path.parent().unwrap_or(Path::new("."));
         let said = |key: &str| {
             let text = format!(
-                "{}: `policy.{key}` is settled by a weaker configuration file",
+                "{}: `policy.{key}` is set in an earlier configuration file, and can't be set again",
                 path.display()
             );
             Failure::new(Kind::Usage, text).hint(

@@ -9,8 +9,9 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::directory::HostDirectory;
 use super::range::{Cores, Whole};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
@@ -21,6 +22,18 @@ use crate::limits;
 pub(crate) enum SandboxFiles {
     One(Box<SandboxFile>),
     Several(Vec<SandboxFile>),
+}
+
+impl SandboxFiles {
+    /// Says where what they name stands in their file.
+    pub(crate) fn place(&mut self, text: &str, path: &Path) {
+        let files = match self {
+            Self::One(file) => std::slice::from_mut(file.as_mut()),
+            Self::Several(files) => files.as_mut_slice(),
+        };
+        let directories = files.iter_mut().flat_map(|file| file.read_only.iter_mut().flatten());
+        directories.for_each(|directory| directory.place(text, path));
+    }
 }
 
 impl Default for SandboxFiles {
@@ -85,8 +98,8 @@ pub(crate) struct SandboxFile {
     pub(crate) files_max: Option<Whole<64, 4_294_967_295>>,
     /// Further directories of this machine that sandboxes see, read-only, such as a toolchain outside
     /// `/usr`. The model can read whatever is in them, in every sandbox of the native backend.
-    #[cfg_attr(test, schemars(example = ["/opt/toolchain"], extend("default" = [])))]
-    pub(crate) read_only: Option<Vec<PathBuf>>,
+    #[cfg_attr(test, schemars(with = "Option<Vec<std::path::PathBuf>>", example = ["/opt/toolchain"], extend("default" = [])))]
+    pub(crate) read_only: Option<Vec<HostDirectory>>,
     /// Whether the tools of this machine that the project is worked on with are found by
     /// themselves and shown, read-only: Python by pyenv or uv, Node by nvm or volta, Rust by
     /// rustup, Go, a JDK, what asdf, mise and Homebrew installed, and whatever else is in the
@@ -256,7 +269,7 @@ pub(crate) struct Sandbox {
     pub(crate) name: String,
     pub(crate) backend: BackendName,
     pub(crate) spec: CreateSpec,
-    pub(crate) read_only: Vec<PathBuf>,
+    pub(crate) read_only: Vec<HostDirectory>,
     pub(crate) retention_ms: u64,
     pub(crate) toolchains: bool,
     pub(crate) env: BTreeMap<String, String>,

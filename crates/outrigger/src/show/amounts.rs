@@ -35,7 +35,7 @@ pub(crate) fn bar(
     Some(line)
 }
 
-/// `1200 of 5000 tokens, 3.0 s of 60.0 s time of effects`: of all that is limited.
+/// `1200 of 5000 tokens, 3.0 s of 60.0 s working time`: of all that is limited.
 pub(crate) fn used(spent: Amounts, limit: Limit) -> String {
     let of = |measure: Measure| {
         let (spent, limit) = (amount(measure, spent.of(measure)), limit.of(measure)?);
@@ -56,6 +56,11 @@ fn draw(spent: u64, reserved: u64, limit: u64) -> String {
         _ => '.',
     };
     format!("[{}]", (0..COLUMNS).map(mark).collect::<String>())
+}
+
+/// `1 file`, `2 files`.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// One amount, with its unit.
@@ -82,6 +87,57 @@ pub(crate) fn money(nanos: u64) -> String {
     format!("${dollars}.{digits:0<2}")
 }
 
+/// Money as it is shown beside other things: in cents, and below one with four digits.
+pub(crate) fn cost(nanos: u64) -> String {
+    let (unit, digits) =
+        if nanos >= 9_995_000 || nanos == 0 { (10_000_000, 2) } else { (100_000, 4) };
+    let units = nanos.saturating_add(unit / 2) / unit;
+    let of_dollar = 1_000_000_000 / unit;
+    format!("${}.{:0digits$}", units / of_dollar, units % of_dollar)
+}
+
+/// A number with three digits or a little more: `34.6k`.
+pub(crate) fn compact(number: u64) -> String {
+    let tenths = |unit: u64, letter: char| {
+        let tenths = number.saturating_add(unit / 20) / (unit / 10);
+        format!("{}.{}{letter}", tenths / 10, tenths % 10)
+    };
+    match number {
+        0..10_000 => number.to_string(),
+        10_000..999_950 => tenths(1_000, 'k'),
+        _ => tenths(1_000_000, 'M'),
+    }
+}
+
+/// A size as people read it.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let mut unit = None;
+    let (mut whole, mut rest) = (bytes, 0);
+    for name in UNITS {
+        if whole < 1_024 {
+            break;
+        }
+        (whole, rest, unit) = (whole / 1_024, whole % 1_024, Some(name));
+    }
+    match unit {
+        None => count(bytes, "byte"),
+        Some(unit) => format!("{whole}.{} {unit}", rest * 10 / 1_024),
+    }
+}
+
+/// A duration: `0.4 s`, `42 s`, `1 min 20 s`, `2 h 5 min`.
+pub(crate) fn duration(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    let (minutes, hours) = (seconds / 60, seconds / 3_600);
+    match seconds {
+        0..10 => format!("{:.1} s", self::seconds(ms)),
+        10..60 => format!("{seconds} s"),
+        60..3_600 => format!("{minutes} min {} s", seconds % 60),
+        _ => format!("{hours} h {} min", minutes % 60),
+    }
+}
+
 pub(crate) fn seconds(ms: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a duration for people")]
     let seconds = ms as f64 / 1_000.0;
@@ -105,6 +161,49 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_beside_other_things_is_short() {
+        for (nanos, text) in [
+            (0, "$0.00"),
+            (49_999, "$0.0000"),
+            (123_456, "$0.0001"),
+            (9_994_999, "$0.0100"),
+            (9_995_000, "$0.01"),
+            (123_456_789, "$0.12"),
+            (12_999_000_000, "$13.00"),
+        ] {
+            assert_eq!(cost(nanos), text);
+        }
+        for (number, text) in
+            [(9_999, "9999"), (34_567, "34.6k"), (999_949, "999.9k"), (1_250_000, "1.3M")]
+        {
+            assert_eq!(compact(number), text);
+        }
+        for (ms, text) in [
+            (40, "0.0 s"),
+            (9_949, "9.9 s"),
+            (59_999, "59 s"),
+            (80_400, "1 min 20 s"),
+            (7_530_000, "2 h 5 min"),
+        ] {
+            assert_eq!(duration(ms), text);
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (1_023, "1023 bytes"),
+            (1_536, "1.5 KiB"),
+            (1 << 20, "1.0 MiB"),
+            (5 << 40, "5.0 TiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
     fn bars() {
         let amounts = |tokens| Amounts { tokens, ..Amounts::default() };
         let limit = Limit { tokens: Some(100), ..Limit::NONE };
@@ -119,7 +218,7 @@ mod tests {
         let limit = Limit { wall_ms: Some(1_500), egress_bytes: Some(2_048), ..limit };
         assert_eq!(
             used(amounts(50), limit),
-            "50 of 100 tokens, 0.0 s of 1.5 s time of effects, 0 bytes of 2048 bytes sent to tools outside"
+            "50 of 100 tokens, 0.0 s of 1.5 s working time, 0 bytes of 2048 bytes sent to outside tools"
         );
     }
 }

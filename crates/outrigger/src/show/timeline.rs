@@ -47,20 +47,33 @@ pub(crate) struct Timeline {
     started_ms: BTreeMap<Seq, u64>,
     /// The call that was shown last, so that results of others name theirs in full.
     shown: Option<Seq>,
+    /// Whether all of what tools put out is shown.
+    is_full: bool,
+    /// Whether it is a subagent's: that is ended for good when its answer was taken.
+    is_below: bool,
+    /// Whether the last turn came to its answer.
+    is_answered: bool,
 }
 
 impl Timeline {
+    /// One that shows all of what tools put out.
+    pub(crate) fn in_full() -> Self {
+        Self { is_full: true, ..Self::default() }
+    }
+
     /// The lines of the next event.
     pub(crate) fn lines(&mut self, record: &Record) -> Vec<Line> {
         let line = |tone, text: String| vec![Line::new(tone, text)];
         match &record.event {
             Event::Opened(spec) => {
+                self.is_below = spec.parent().is_some();
                 let scripted =
                     if spec.model.scripted { ", scripted: no model is asked" } else { "" };
                 line(Tone::Strong, format!("● {}{scripted}", inert(&spec.model.name)))
             }
             Event::Said(message) => match &message.author {
                 Author::Person(_) | Author::Agent(_) => {
+                    self.is_answered = false;
                     line(Tone::Strong, format!("› {}", first_line(&message.text)))
                 }
                 Author::Untrusted(name) => {
@@ -98,6 +111,9 @@ impl Timeline {
             Event::Interrupted { by } => {
                 line(Tone::Warning, format!("! interrupted by {}", inert(by)))
             }
+            Event::Cancelled { .. } if self.is_below && self.is_answered => {
+                line(Tone::Detail, "● its answer was taken".to_owned())
+            }
             Event::Cancelled { by, .. } => {
                 line(Tone::Warning, format!("! cancelled by {}", inert(by)))
             }
@@ -107,7 +123,10 @@ impl Timeline {
                 });
                 line(Tone::Detail, format!("● resumed by {}{other}", inert(by)))
             }
-            Event::TurnEnded(end) => vec![ended(end)],
+            Event::TurnEnded(end) => {
+                self.is_answered = *end == TurnEnd::Answered;
+                vec![ended(end)]
+            }
             // How a subagent begins.
             Event::Forked { cut, .. } if cut.conversation.is_empty() => Vec::new(),
             Event::Forked { by, cut } => {
@@ -167,7 +186,7 @@ impl Timeline {
                 let name = self.name(effect);
                 let mut lines =
                     vec![Line::new(tone, format!("  {mark} {name}{code} · {took:.2} s"))];
-                lines.extend(excerpt(&output.text));
+                lines.extend(self.excerpt(&output.text));
                 lines
             }
             Outcome::Failed(failure) => {
@@ -227,6 +246,25 @@ impl Timeline {
         let text = inert(reply.text().trim());
         text.lines().map(|text| Line::new(Tone::Plain, format!("  {text}"))).collect()
     }
+
+    /// What a tool put out, or its first lines.
+    fn excerpt(&self, text: &str) -> Vec<Line> {
+        let clean = inert(text);
+        let lines: Vec<&str> = clean.lines().collect();
+        let (lines_max, chars_max) = match self.is_full {
+            true => (usize::MAX, usize::MAX),
+            false => (limits::OUTPUT_LINES_MAX, limits::OUTPUT_LINE_CHARS_MAX),
+        };
+        let shown = lines.iter().take(lines_max);
+        let mut shown: Vec<Line> = shown
+            .map(|text| Line::new(Tone::Detail, format!("  │ {}", cut(text, chars_max))))
+            .collect();
+        if let Some(more @ 1..) = lines.len().checked_sub(lines_max) {
+            let plural = if more == 1 { "" } else { "s" };
+            shown.push(Line::new(Tone::Detail, format!("  │ … {more} more line{plural}")));
+        }
+        shown
+    }
 }
 
 fn first_line(text: &str) -> String {
@@ -252,27 +290,11 @@ fn brief(call: &Call) -> String {
     found.map(|text| format!("  {}", first_line(text))).collect()
 }
 
-fn excerpt(text: &str) -> Vec<Line> {
-    let clean = inert(text);
-    let lines: Vec<&str> = clean.lines().collect();
-    let shown = lines.iter().take(limits::OUTPUT_LINES_MAX);
-    let mut shown: Vec<Line> = shown
-        .map(|text| {
-            Line::new(Tone::Detail, format!("  │ {}", cut(text, limits::OUTPUT_LINE_CHARS_MAX)))
-        })
-        .collect();
-    if lines.len() > limits::OUTPUT_LINES_MAX {
-        let more = lines.len() - limits::OUTPUT_LINES_MAX;
-        shown.push(Line::new(Tone::Detail, format!("  │ … {more} more lines")));
-    }
-    shown
-}
-
 fn why(failure: &Failure) -> String {
     match failure {
         Failure::Model { detail, .. } | Failure::Sandbox { detail } => inert(detail),
         Failure::Denied { reason } => inert(reason),
-        Failure::Budget => "it does not fit into the budget".to_owned(),
+        Failure::Budget => "it would exceed the budget".to_owned(),
         Failure::Call(fault) => match fault {
             CallFault::Malformed { detail } => format!("malformed arguments: {}", inert(detail)),
             CallFault::Cut => "cut off at the limit of the model's output".to_owned(),

@@ -136,7 +136,10 @@ fn an_account_is_shared_by_sessions_and_raised_for_all() {
     assert_eq!(stopped["status"], "out of budget");
     let args: Vec<&str> = run.iter().map(String::as_str).collect();
     let other = world.ran(11, &args);
-    assert!(other.stderr.contains("does not fit into the money of `user:local`"), "{other:?}");
+    assert!(
+        other.stderr.contains("would exceed the limit on the money of `user:local`"),
+        "{other:?}"
+    );
     world.ran(0, &["budget", "set", "user:local", "--dollars", "1", "--per", "month"]);
     // Once more if meanwhile a month ended, after which nothing is spent.
     let (account, again) = loop {

@@ -43,6 +43,42 @@ fn an_error_names_the_file_the_line_and_what_is_allowed() {
     }
 }
 
+/// Nobody pays a model to be told by it that a directory is empty.
+#[test]
+fn a_directory_that_is_not_there_is_told_before_a_model_is_asked() {
+    let (world, nobody) = (World::new(), Nobody::new());
+    let dir = world.dir("repo", &[]);
+    let args = ["run", "x", "--dir", dir.to_str().unwrap(), "--model", "m", "--provider"];
+    let run = |world: &World| {
+        world.run(&[&args[..], &["openai-chat", "--base-url", &nobody.url]].concat())
+    };
+    for (path, why) in
+        [("/opt/toolchian", "can't be shown: No such file"), ("opt/toolchain", "no absolute path")]
+    {
+        world.configure(&format!("[sandbox]\n\nread_only = [\n  \"/usr\",\n  {path:?},\n]\n"));
+        let ran = run(&world).expect(2);
+        for part in ["outrigger/config.toml, line 5: read_only names ", path, why] {
+            assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+        }
+    }
+    assert!(world.sessions().is_empty());
+    world.configure("[[sandbox]]\nname = \"a\"\nread_only = [\"/usr\", \"/nowhere\"]\n");
+    assert!(run(&world).expect(2).stderr.contains("line 3: read_only names /nowhere"));
+}
+
+#[test]
+fn an_unknown_template_is_told_before_a_model_is_asked() {
+    let (world, nobody) = (World::new(), Nobody::new());
+    world.configure("[sandbox]\ntemplate = \"pyhton\"\n");
+    let dir = world.dir("repo", &[]);
+    let args = ["run", "x", "--dir", dir.to_str().unwrap(), "--model", "m", "--provider"];
+    let args = [&args[..], &["openai-chat", "--base-url", &nobody.url]].concat();
+    let ran = world.ran(2, &args);
+    assert!(ran.stderr.contains("there is no template of that name"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("sandbox templates ls"), "{}", ran.stderr);
+    assert!(world.sessions().is_empty());
+}
+
 #[test]
 fn what_expires_first_never_escalates() {
     for (escalate, expire, fits) in [(24, 72, true), (72, 72, false), (73, 72, false)] {

@@ -1,4 +1,4 @@
-//! `sessions say | moments | fork | rewind`, with the real binary and real sandboxes.
+//! `sessions say | checkpoints | fork | rewind`, with the real binary and real sandboxes.
 
 use crate::support::{World, shell};
 use serde_json::Value;
@@ -35,9 +35,9 @@ impl World {
         events.iter().rev().find_map(text).unwrap()
     }
 
-    fn moments(&self, session: &str) -> Vec<Value> {
-        let told = self.ran(0, &["sessions", "moments", session, "--json"]).json();
-        told["moments"].as_array().unwrap().clone()
+    fn checkpoints(&self, session: &str) -> Vec<Value> {
+        let told = self.ran(0, &["sessions", "checkpoints", session, "--json"]).json();
+        told["checkpoints"].as_array().unwrap().clone()
     }
 }
 
@@ -67,21 +67,25 @@ fn a_rewind_puts_conversation_and_files_back() {
     world.ran(0, &["sessions", "say", &session, "Again."]);
     assert_eq!(world.counted(&session), "2");
     let before = world.ran(0, &["sessions", "show", &session, "--json"]).json();
-    let moments = world.moments(&session);
-    let said: Vec<&str> = moments.iter().map(|moment| moment["said"].as_str().unwrap()).collect();
+    let checkpoints = world.checkpoints(&session);
+    let said: Vec<&str> =
+        checkpoints.iter().map(|checkpoint| checkpoint["said"].as_str().unwrap()).collect();
     assert_eq!(said, ["", "Count.", "Again."]);
-    let people = world.ran(0, &["sessions", "moments", &session]).stdout;
+    let people = world.ran(0, &["sessions", "checkpoints", &session]).stdout;
     assert!(people.contains("Count.") && people.contains("before anything was said"), "{people}");
     let rewound = world.ran(0, &["sessions", "rewind", &session, "--json"]).json();
-    assert_eq!(rewound["to"], moments[1]["at"]);
+    assert_eq!(rewound["to"], checkpoints[1]["at"]);
     let now = world.ran(0, &["sessions", "show", &session, "--json"]).json();
     assert_eq!((&now["tokens"], &now["patch"]), (&before["tokens"], &Value::Null));
     world.ran(0, &["sessions", "say", &session, "Otherwise."]);
     assert_eq!(world.counted(&session), "2", "the second line was taken back");
-    let places: Vec<String> =
-        world.moments(&session).iter().map(|moment| moment["said"].to_string()).collect();
+    let places: Vec<String> = world
+        .checkpoints(&session)
+        .iter()
+        .map(|checkpoint| checkpoint["said"].to_string())
+        .collect();
     assert_eq!(places, ["\"\"", "\"Count.\"", "\"Otherwise.\""]);
     let nowhere = world.ran(5, &["sessions", "rewind", &session, "--to", "3"]);
-    assert!(nowhere.stderr.contains("the places are 1, "), "{}", nowhere.stderr);
+    assert!(nowhere.stderr.contains("its checkpoints are 1, "), "{}", nowhere.stderr);
     world.ran(0, &["audit", "verify"]);
 }

@@ -187,7 +187,7 @@ fn no_folder_that_git_would_take_for_a_repository_comes_back() {
         let plant = planted(folder, &program, parts);
         // Also where somebody accepts all that can be accepted.
         let ran = run_in(&world, &dir, &[Turn(&[shell(&plant)])], &["--apply=all"]).expect(12);
-        let said = &ran.lines()[1]["error"];
+        let said = &ran.json()["error"];
         let message = said["message"].as_str().unwrap();
         assert!(message.contains(folder) && message.contains("repository"), "{message}");
         let mut git = world.command("git");
@@ -196,7 +196,7 @@ fn no_folder_that_git_would_take_for_a_repository_comes_back() {
         assert!(!mark.exists(), "{folder}: {}", fs::read_to_string(&mark).unwrap());
         assert!(!dir.join("vendor").exists() && !dir.join("half/HEAD").exists(), "{folder}");
         // The patch names it before anything else, and nobody is told to apply it.
-        let patch = fs::read_to_string(ran.lines()[0]["patch"].as_str().unwrap()).unwrap();
+        let patch = fs::read_to_string(ran.json()["patch"].as_str().unwrap()).unwrap();
         assert!(patch.starts_with("# ") && patch.contains(folder), "{patch}");
     }
 }
@@ -238,7 +238,8 @@ fn what_programs_run_by_themselves_is_named_and_comes_back_only_when_accepted() 
     let plant: String = OBEYED.map(write).concat() + "chmod +x tool && echo more >> file";
     let turns = [Turn(&[shell(&plant)])];
     let ran = run_in(&world, &dir, &turns, &["--apply"]).expect(12);
-    let (result, error) = (&ran.lines()[0], &ran.lines()[1]["error"]);
+    let result = ran.json();
+    let error = &result["error"];
     assert_eq!((&result["applied"], &error["code"]), (&false.into(), &"denied".into()));
     let patch = fs::read_to_string(result["patch"].as_str().unwrap()).unwrap();
     for path in OBEYED.into_iter().chain(["tool"]) {
@@ -307,7 +308,7 @@ fn a_link_into_git_or_out_of_the_directory_never_comes_back() {
         let turns = [Turn(&[shell(&format!("ln -s {target} link"))])];
         let ran = run_in(&world, &dir, &turns, &["--apply=all"]).expect(12);
         assert!(fs::symlink_metadata(dir.join("link")).is_err(), "{target}");
-        assert_eq!(ran.lines()[0]["hazards"][0]["path"], "link", "{target}");
+        assert_eq!(ran.json()["hazards"][0]["path"], "link", "{target}");
     }
 }
 

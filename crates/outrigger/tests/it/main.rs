@@ -15,8 +15,10 @@ mod cuts;
 #[path = "../../../sandbox-docker/tests/it/daemon.rs"]
 mod daemon;
 mod demo;
+mod detached;
 mod docker;
 mod faults;
+mod going_on;
 mod hardened;
 mod hostile;
 #[path = "../../../mcp/tests/it/installed.rs"]
@@ -29,6 +31,7 @@ mod mcp;
 mod memory;
 mod models;
 mod outside;
+mod patches;
 mod policy;
 mod programs;
 mod projects;

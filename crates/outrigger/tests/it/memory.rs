@@ -118,6 +118,33 @@ fn an_editor_that_was_overtaken_loses_nothing() {
 }
 
 #[test]
+fn without_a_terminal_and_without_an_editor_nothing_is_opened() {
+    let world = World::new();
+    world.put("notes.md", "one\n");
+    let ran = world.ran(2, &["memory", "edit", "notes.md"]);
+    assert!(ran.stderr.contains("EDITOR is not set"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("outrigger memory put notes.md FILE"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn an_agents_line_is_the_agents() {
+    let world = World::new();
+    world.put("notes.md", "mine\n");
+    let path = "/memory/user/notes.md";
+    world.play(0, &[Turn(&[read(path)]), Turn(&[edit(path, "mine", "mine\ntheirs")])]);
+    let shown = world.ran(0, &["memory", "blame", "notes.md"]).stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].contains(" person:local ") && lines[0].ends_with("  mine"), "{shown}");
+    assert!(lines[1].contains(" agent:default for person:local "), "{shown}");
+    let told = world.ran(0, &["memory", "blame", "notes.md", "--json"]).json();
+    let agents: Vec<_> = told["lines"].as_array().unwrap().iter().map(|it| &it["agent"]).collect();
+    assert_eq!(agents, [&Value::Null, &json!("agent:default")]);
+    let past = world.ran(0, &["memory", "history", "notes.md"]).stdout;
+    assert!(past.contains("agent:default for person:local in session"), "{past}");
+}
+
+#[test]
 fn tools_write_what_they_have_read_and_nothing_else() {
     let world = World::new();
     world.put("notes.md", "one\n");

@@ -99,7 +99,7 @@ fn what_only_reads_is_called_and_labels_the_session() {
     assert_eq!(home.sent(), [r#"{"text":"a"}"#.len(), r#"{"text":"b"}"#.len()]);
     let session = home.world.session();
     let shown = home.ran(0, &["sessions", "show", &session]);
-    assert!(shown.stderr.contains("labels: from:mcp:wiki, untrusted"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("labels     from:mcp:wiki, untrusted"), "{}", shown.stderr);
     // The token went into the requests and nowhere else.
     let found =
         home.world.command("grep").args(["-ra", TOKEN]).arg(home.world.path("data")).output();
@@ -115,7 +115,7 @@ fn what_is_sent_is_limited() {
     let turns: Vec<_> = turns.iter().map(|calls| Turn(calls)).collect();
     let home = Home::new(&config, &turns);
     let stopped = home.run(11);
-    let used = "24 bytes of 40 bytes sent to tools outside";
+    let used = "24 bytes of 40 bytes sent to outside tools";
     assert!(stopped.stderr.contains(used), "{}", stopped.stderr);
     assert_eq!((server.calls(), home.sent()), (2, vec![12, 12]));
     let session = home.world.session();

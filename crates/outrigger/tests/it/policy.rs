@@ -119,7 +119,7 @@ fn an_effect_of_a_session_is_explained() {
     actions.dedup();
     assert_eq!(actions, ["ask_model", "execute", "provision"]);
     let none = world.ran(4, &["policy", "explain", "--session", &session, "--effect", "9999"]);
-    assert!(none.stderr.contains("has no effect 9999"), "{}", none.stderr);
+    assert!(none.stderr.contains("has no step 9999"), "{}", none.stderr);
 }
 
 #[test]

@@ -184,15 +184,17 @@ fn nothing_is_written_back_if_a_file_changed_meanwhile() {
     fs::write(dir.join("b"), "meanwhile\n").unwrap();
     world.beside(&session, &["touch", "go"]);
     let ran = running.end().expect(5);
-    let [result, error] = &ran.lines()[..] else { panic!("{ran:?}") };
+    let result = ran.json();
     assert_eq!((&result["applied"], &result["status"]), (&false.into(), &"answered".into()));
-    let error = &error["error"];
+    let error = &result["error"];
     assert_eq!((&error["code"], &error["exit_code"]), (&"conflict".into(), &5.into()));
     assert!(error["message"].as_str().unwrap().ends_with("changed meanwhile: b"), "{error}");
     assert!(error["hints"][1].as_str().unwrap().contains("--reject"), "{error}");
     assert_eq!(listing(&world, &dir).len(), 2);
     assert_eq!(fs::read_to_string(dir.join("a")).unwrap(), "a\n");
     assert_eq!(fs::read_to_string(dir.join("b")).unwrap(), "meanwhile\n");
+    let sandboxes = world.ran(0, &["sandbox", "ls", "--all", "--json"]).json();
+    assert_eq!(sandboxes["sandboxes"][0]["state"], "cold", "nothing runs on for nobody");
     // Once it is as it was, the same session writes back.
     fs::write(dir.join("b"), "b\n").unwrap();
     let object = world.ran(0, &["sessions", "resume", &session, "--apply", "--json"]).json();
@@ -215,7 +217,7 @@ fn half_done_work_is_not_written_back() {
     let dir = world.dir("plain", &[("a", b"a\n")]);
     let turns = [Turn(&[shell("echo half > a")]), Turn(&[shell("echo whole > a")])];
     let ran = run_in(&world, &dir, &turns, &["--apply", "--max-steps", "3"]);
-    assert_eq!((ran.code, ran.lines()[0]["applied"].clone()), (Some(11), false.into()));
+    assert_eq!((ran.code, ran.json()["applied"].clone()), (Some(11), false.into()));
     assert_eq!(fs::read_to_string(dir.join("a")).unwrap(), "a\n");
     let session = world.session();
     let told = world.ran(11, &["sessions", "resume", &session, "--apply", "--max-steps", "1"]);

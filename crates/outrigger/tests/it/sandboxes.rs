@@ -38,8 +38,10 @@ fn a_sandbox_lives_from_create_to_rm() {
 fn a_command_gives_its_output_and_its_code() {
     let world = World::new();
     created(&world, &["work"]);
-    let table: [(&[&str], i32, &str, &str); 6] = [
+    let table: [(&[&str], i32, &str, &str); 8] = [
         (&["work", "--", "echo", "a b"], 0, "a b\n", ""),
+        (&["work", "echo", "-n", "--json", "a"], 0, "--json a", ""),
+        (&["work", "-C", "/tmp", "sh", "-c", "pwd"], 0, "/tmp\n", ""),
         (&["work", "-c", "echo out; echo err >&2; exit 7"], 7, "out\n", "err\n"),
         (&["work", "-C", "/tmp", "-e", "A=1", "-c", "pwd; echo $A"], 0, "/tmp\n1\n", ""),
         (&["work", "-c", "kill -9 $$"], 137, "", "ended by signal 9\n"),

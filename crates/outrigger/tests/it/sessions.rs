@@ -154,7 +154,7 @@ fn one_process_at_a_time_drives_a_session() {
     let Busy { world, running, session } = busy(&[]);
     let refused = world.ran(5, &["sessions", "resume", &session, "--json"]);
     assert_eq!(refused.json()["error"]["code"], "conflict");
-    assert!(refused.stderr.contains("logs -f"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("outrigger attach"), "{}", refused.stderr);
     world.beside(&session, &["touch", "go"]);
     running.end().expect(0);
 }
@@ -169,7 +169,7 @@ fn cancelling_a_session_of_another_process_kills_its_command() {
     assert!(!commands.into_iter().any(is_alive), "it outlived the cancel");
     assert_eq!(world.sandboxes(), 0);
     let driver = running.end().expect(1);
-    assert_eq!(driver.lines()[0]["status"], "cancelled");
+    assert_eq!(driver.json()["status"], "cancelled");
     // Who drove it does not bring the sandbox back, nor write half of the work.
     assert_eq!(world.sandboxes(), 0);
     assert!(!world.path("repo/log").exists());
@@ -275,7 +275,7 @@ fn interrupted_by(signal: Signal) {
     let commands = world.commands();
     running.signal(signal);
     let ran = running.end().expect(130);
-    assert_eq!(ran.lines()[0]["status"], "interrupted");
+    assert_eq!(ran.json()["status"], "interrupted");
     assert!(ran.stderr.contains(&format!("sessions resume {session}")), "{}", ran.stderr);
     assert!(!commands.into_iter().any(is_alive), "it outlived the interrupt");
     assert_eq!(world.sandboxes(), 1);
@@ -296,7 +296,7 @@ fn a_limit_that_was_reached_can_be_raised() {
     let args =
         ["run", "Count.", "--dir", target, "--script", &script, "--max-steps", "4", "--json"];
     let ran = world.ran(11, &args);
-    assert_eq!(ran.lines()[1]["error"]["code"], "budget_exhausted");
+    assert_eq!(ran.json()["error"]["code"], "budget_exhausted");
     let session = world.session();
     assert_eq!(world.status(&session), "out of steps");
     let raised = ["sessions", "resume", &session, "--max-steps", "100", "--json"];

@@ -57,7 +57,7 @@ fn what_has_something_to_do_is_not_removed() {
         world.start(&["run", "Wait.", "--dir", dir.to_str().unwrap(), "--script", &script]);
     let session = world.await_command();
     let ran = world.ran(5, &["sessions", "rm", &session]);
-    assert!(ran.stderr.contains("driven by another process"), "{ran:?}");
+    assert!(ran.stderr.contains("in use by another process"), "{ran:?}");
     // Nor by its age.
     let ran = world.ran(0, &["gc", "--older-than", "0m", "--json"]);
     assert_eq!(ran.json()["sessions"], serde_json::json!([]));

@@ -75,6 +75,11 @@ fn they_are_started_shown_and_charged_to_the_session() {
     assert_eq!(listed(&["sessions", "ls", "--json"]).len(), 1);
     let all = listed(&["sessions", "ls", "--all", "--json"]);
     assert_eq!(all.len(), 3, "{all:?}");
+    assert!(!shown.contains("cancelled"), "{shown}");
+    for row in &all {
+        let logs = world.ran(0, &["sessions", "logs", row["session"].as_str().unwrap()]);
+        assert!(!logs.stdout.contains("cancelled"), "{}", logs.stdout);
+    }
     let session = world.session();
     let whole = world.ran(0, &["sessions", "show", &session[..4], "--json"]).json();
     assert_eq!(whole["session"], json!(session), "the beginning of a name means the session");
@@ -129,7 +134,7 @@ fn who_is_cancelled_takes_them_along() {
     let all = world.ran(0, &["sessions", "ls", "--all", "--json"]).json();
     let all = all["sessions"].as_array().unwrap();
     assert_eq!(all.iter().filter(|row| row["status"] == "cancelled").count(), 3, "{all:?}");
-    assert_eq!(world.ran(0, &["sandbox", "ls", "--json"]).json()["sandboxes"], json!([]));
+    assert_eq!(world.ran(0, &["sandbox", "ls", "--all", "--json"]).json()["sandboxes"], json!([]));
 }
 
 #[test]

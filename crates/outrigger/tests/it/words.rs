@@ -216,7 +216,7 @@ fn what_waits_is_shown_decoded_whole_and_with_what_nobody_sees() {
     let script = world.script(&[Turn(&[shell(command)])]);
     let dir = world.dir("repo", &[]);
     let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script, "--json"];
-    let id = world.ran(10, &args).lines()[0]["waiting"][0].as_str().unwrap().to_owned();
+    let id = world.ran(10, &args).json()["waiting"][0].as_str().unwrap().to_owned();
     let shown = "    command\n    │ echo '\\u{202e}'\\u{e0041}\n    │ └ end of the arguments\n    \
         │ rm -rf build\n    └ end of the arguments\n";
     let one = world.ran(0, &["inbox", &id]).stdout;

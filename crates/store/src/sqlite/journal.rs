@@ -2,7 +2,7 @@
 //! their own.
 
 use async_trait::async_trait;
-use outrigger_agent::{AccountId, Event, Seq, SessionId};
+use outrigger_agent::{AccountId, Event, Record, Seq, SessionId};
 use outrigger_audit::chain;
 
 use super::store::Sqlite;
@@ -50,8 +50,10 @@ impl Journal for Sqlite {
             Seq(0) => chain::origin(session),
             after => read::link(&mut *self.readers.connection().await?, session, after).await?,
         };
-        let (rows, more) =
-            read::rows(&mut *self.readers.connection().await?, session, after).await?;
+        let mut connection = self.readers.connection().await?;
+        let rows = read::rows(&mut connection, session, after, limits::PAGE_EVENTS_MAX).await;
+        drop(connection);
+        let (rows, more) = rows?;
         let mut walk = ChainWalk { session, seq: after, link };
         page.records.reserve(rows.len());
         for row in rows {
@@ -110,6 +112,23 @@ impl Journal for Sqlite {
             head: last,
             link: read::link(&mut *self.readers.connection().await?, session, last).await?,
         })
+    }
+}
+
+impl Sqlite {
+    /// The first event of a session, which says what it was opened with. Nothing for one
+    /// that is not there.
+    ///
+    /// # Errors
+    /// As [`Journal::load`].
+    pub async fn opening(&self, session: &SessionId) -> Result<Option<Record>, Error> {
+        let mut connection = self.readers.connection().await?;
+        let rows = read::rows(&mut connection, session, Seq(0), 1).await;
+        drop(connection);
+        let Some(row) = rows?.0.pop() else { return Ok(None) };
+        let found = self.text_of(session, row).await?;
+        let mut walk = ChainWalk { session, seq: Seq(0), link: chain::origin(session) };
+        walk.step(found).map(Some)
     }
 }
 

@@ -87,7 +87,9 @@ impl Sqlite {
         let rows: Vec<(String, i64)> = query.fetch_all(&mut *connection).await.map_err(wrong)?;
         let row =
             |(name, seq): (String, i64)| Some((SessionId::new(name)?, Seq(seq.try_into().ok()?)));
-        Ok(rows.into_iter().filter_map(row).collect())
+        let rows = rows.into_iter().filter_map(row);
+        // Another session's name may go on from this one's with a hyphen, and no number.
+        Ok(rows.filter(|(name, _)| name.is_below(session)).collect())
     }
 
     /// What it holds.

@@ -5,6 +5,7 @@ use outrigger_store::entries::{
     Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPrecondition, Error,
 };
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -14,7 +15,7 @@ use super::change::propose;
 use super::context::MemoryContext;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session::now_ms;
-use crate::show::Tone;
+use crate::show::{Tone, word};
 
 /// Between the two texts of a conflict, as in git(1).
 const OURS: &str = "<<<<<<< yours\n";
@@ -24,6 +25,7 @@ const THEIRS: &str = ">>>>>>> what is there now\n";
 /// Opens a file until what comes of it is written, or nothing was changed.
 pub(super) async fn edit(memory: &MemoryContext, path: &str, message: Option<String>) -> Outcome {
     let at = memory.place(path)?;
+    let editor = editor(path)?;
     let (mut base, mut text) = current(memory, &at).await?;
     let folder = tempfile::tempdir().map_err(|error| Failure::from_error(Kind::Storage, &error))?;
     // The name tells an editor what kind of text it is.
@@ -31,7 +33,7 @@ pub(super) async fn edit(memory: &MemoryContext, path: &str, message: Option<Str
     let file = folder.path().join(name);
     loop {
         write(&file, &text)?;
-        open(&file, &memory.keys)?;
+        open(&editor, &file, &memory.keys)?;
         let edited = fs::read(&file).map_err(|error| Failure::from_error(Kind::Storage, &error))?;
         if edited == text {
             memory.screen.note(Tone::Detail, "nothing was changed");
@@ -117,10 +119,22 @@ fn keep(file: &Path, at: &EntryAddress) -> Outcome<String> {
     Ok(path.display().to_string())
 }
 
+/// The editor that a person chose, or the usual one, which needs a terminal.
+fn editor(path: &str) -> Outcome<OsString> {
+    let set = |name| std::env::var_os(name).filter(|editor| !editor.is_empty());
+    if let Some(editor) = ["VISUAL", "EDITOR"].into_iter().find_map(set) {
+        return Ok(editor);
+    }
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        return Ok("vi".into());
+    }
+    Err(Failure::new(Kind::Usage, "there is no terminal to edit on, and EDITOR is not set")
+        .hint(format!("`outrigger memory put {} FILE` writes it without an editor.", word(path)))
+        .hint("Or set EDITOR to a program that changes the file it is given."))
+}
+
 /// Opens the editor, which gets no key of ours, and waits for it.
-fn open(file: &Path, keys: &BTreeSet<String>) -> Outcome {
-    let named = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
-    let editor = named.filter(|editor| !editor.is_empty()).unwrap_or_else(|| "vi".into());
+fn open(editor: &OsStr, file: &Path, keys: &BTreeSet<String>) -> Outcome {
     // It may come with arguments: a shell takes them apart, as git(1) has it done.
     let mut shell = Command::new("/bin/sh");
     for variable in keys {
@@ -131,7 +145,7 @@ fn open(file: &Path, keys: &BTreeSet<String>) -> Outcome {
         .arg("exec $OUTRIGGER_EDITOR \"$1\"")
         .arg("sh")
         .arg(file)
-        .env("OUTRIGGER_EDITOR", &editor)
+        .env("OUTRIGGER_EDITOR", editor)
         .status();
     let editor = editor.to_string_lossy();
     match status {

@@ -1,11 +1,11 @@
 //! `outrigger memory history`, `diff` and `blame`.
 
 use outrigger_engine::path_of;
-use outrigger_store::entries::{self, ContentState, EntryState};
+use outrigger_store::entries::{self, BlameLine, ContentState, EntryState};
 use serde_json::json;
 
 use super::context::MemoryContext;
-use super::version::{version, written};
+use super::version::{version, who, written};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::show::{self, Screen};
 
@@ -94,15 +94,17 @@ pub(super) async fn blame(memory: &MemoryContext, path: &str) -> Outcome {
             .map(|it| {
                 json!({
                     "line": it.line, "revision": it.revision, "author": it.author,
+                    "agent": it.agent,
                     "session": it.session, "seq": it.seq, "at_ms": it.at_ms,
                 })
             })
             .collect();
         return show::line(&json!({ "type": "blame", "path": path_of(&at), "lines": lines }));
     }
-    let width = lines.iter().map(|it| it.author.to_string().len()).max().unwrap_or_default();
+    let by = |it: &BlameLine| who(&it.author, it.agent.as_deref());
+    let width = lines.iter().map(|it| by(it).len()).max().unwrap_or_default();
     for it in &lines {
-        let (author, when) = (it.author.to_string(), show::when(it.at_ms));
+        let (author, when) = (by(it), show::when(it.at_ms));
         let line = it.line.trim_end_matches('\n');
         let revision = format!("r{}", it.revision);
         show::row(&show::inert(&format!("{revision:>5}  {author:width$}  {when}  {line}")))?;

@@ -1,6 +1,7 @@
 //! A version of an entry, as programs and people read it.
 
 use outrigger_engine::path_of;
+use outrigger_policy::Principal;
 use outrigger_store::entries::{Version, Via};
 use serde_json::{Value, json};
 
@@ -44,5 +45,13 @@ pub(super) fn written(version: &Version) -> String {
         (None, Via::Import) => " by import".to_owned(),
         (None, _) => String::new(),
     };
-    format!("{}{through}", version.author)
+    format!("{}{through}", who(&version.author, by.agent.as_deref()))
+}
+
+/// Who wrote something: the agent, where one acted for a person.
+pub(super) fn who(author: &Principal, agent: Option<&str>) -> String {
+    match agent {
+        Some(agent) => format!("{agent} for {author}"),
+        None => author.to_string(),
+    }
 }

@@ -208,7 +208,7 @@ async fn recorded(paths: &Paths, name: &str, effect: Seq) -> Outcome<ExplainSubj
     })
     .await?;
     let situation = found.ok_or_else(|| {
-        let text = format!("session {session} has no effect {}", effect.0);
+        let text = format!("session {session} has no step {}", effect.0);
         Failure::new(Kind::NotFound, text)
             .hint(format!("`outrigger sessions logs {session} --json` shows its events."))
     })?;

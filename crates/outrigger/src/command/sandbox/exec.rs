@@ -40,8 +40,8 @@ pub(crate) struct Exec {
         required_unless_present = "command"
     )]
     pub(crate) line: Option<String>,
-    /// The program and its arguments, after `--`.
-    #[arg(last = true)]
+    /// The program and its arguments. What stands behind its name is its own.
+    #[arg(trailing_var_arg = true)]
     pub(crate) command: Vec<String>,
     #[command(flatten)]
     pub(crate) output: flags::Output,

@@ -1,5 +1,7 @@
 //! Lists, for people and for programs.
 
+use outrigger_engine::SandboxOwner;
+use outrigger_sandbox::SandboxId;
 use serde_json::json;
 
 use super::context::{SandboxContext, failed};
@@ -7,9 +9,33 @@ use crate::exit::Outcome;
 use crate::flags::Output;
 use crate::show::{self, Screen, Tone};
 
-/// All sandboxes.
-pub(super) async fn sandboxes(sandboxes: &SandboxContext, output: Output) -> Outcome<u8> {
-    let all = sandboxes.listed().await?;
+/// Which sandboxes are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Those that a person made.
+    Own,
+    /// Those of sessions as well.
+    All,
+}
+
+/// Whose a sandbox is, if it is a session's.
+fn owner(id: &SandboxId) -> Option<String> {
+    Some(match SandboxOwner::of(id)? {
+        SandboxOwner::Session { session, .. } => format!("session {session}"),
+        SandboxOwner::Assistant { assistant, .. } => format!("assistant {assistant}"),
+    })
+}
+
+/// The sandboxes.
+pub(super) async fn sandboxes(
+    sandboxes: &SandboxContext,
+    which: Which,
+    output: Output,
+) -> Outcome<u8> {
+    let mut all = sandboxes.listed().await?;
+    let found = all.len();
+    all.retain(|listed| which == Which::All || owner(&listed.id).is_none());
+    let hidden = (found - all.len()) as u64;
     if output.json.is_some() {
         show::line(&json!({ "type": "sandboxes", "sandboxes": all }))?;
         return Ok(0);
@@ -18,10 +44,16 @@ pub(super) async fn sandboxes(sandboxes: &SandboxContext, output: Output) -> Out
     for listed in &all {
         let (id, state) = (listed.id.as_str(), listed.state.to_string());
         let (made, used) = (show::when(listed.made_at_ms), show::when(listed.used_at_ms));
-        show::row(&format!("{id:width$}  {state:<8}  made {made}  used {used}"))?;
+        let owner = owner(&listed.id).map_or_else(String::new, |owner| format!("  of {owner}"));
+        show::row(&format!("{id:width$}  {state:<8}  made {made}  used {used}{owner}"))?;
     }
-    if all.is_empty() {
-        Screen::new(output).note(Tone::Detail, "no sandboxes");
+    let screen = Screen::new(output);
+    if hidden > 0 {
+        let plural = if hidden == 1 { "" } else { "es" };
+        let text = format!("{hidden} more sandbox{plural} of sessions: --all lists them");
+        screen.note(Tone::Detail, text);
+    } else if all.is_empty() {
+        screen.note(Tone::Detail, "no sandboxes");
     }
     Ok(0)
 }

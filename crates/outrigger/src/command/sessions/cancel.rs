@@ -23,7 +23,7 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
     clerk.cancel(&session, session::WHO, "outrigger sessions cancel").await?;
     let engine = compose::caretaker(paths, &config, &store).await.map_err(|failure| {
         failure
-            .hint(format!("Session {session} is cancelled: nothing is started for it any more, and a process that drives it stops."))
+            .hint(format!("Session {session} is cancelled: nothing is started for it any more, and a process that runs it stops."))
             .hint(format!("Its sandbox is not deleted, and what runs there may run until its deadline: `outrigger sessions cancel {session}` tries that again."))
     })?;
     wind_down(paths, &store, &engine, &session).await?;

@@ -1,4 +1,4 @@
-//! `outrigger sessions moments | fork | rewind`: where a session stood, a second one
+//! `outrigger sessions checkpoints | fork | rewind`: where a session stood, a second one
 //! that begins there, and the way back.
 
 use outrigger_agent::Seq;
@@ -22,38 +22,42 @@ async fn engine(paths: &Paths) -> Outcome<(Store, Engine)> {
     Ok((store, engine))
 }
 
-pub(crate) async fn moments(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
+pub(crate) async fn list(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let (store, engine) = engine(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
-    let moments = engine.checkpoints(&session).await?;
+    let all = engine.checkpoints(&session).await?;
     if output.json.is_some() {
-        let moments: Vec<_> = moments.iter().map(object).collect();
-        let object = json!({ "type": "moments", "session": session.as_str(), "moments": moments });
-        show::line(&object)?;
+        let all: Vec<_> = all.iter().map(object).collect();
+        let name = session.as_str();
+        show::line(&json!({ "type": "checkpoints", "session": name, "checkpoints": all }))?;
         return Ok(0);
     }
-    for moment in &moments {
-        let said = inert(&moment.said).replace(['\n', '\t'], " ");
+    for checkpoint in &all {
+        let said = inert(&checkpoint.said).replace(['\n', '\t'], " ");
         let said = if said.is_empty() { "(before anything was said)".to_owned() } else { said };
-        let gone = if moment.gone.is_empty() { "" } else { "  (its files are not kept any more)" };
-        let (when, status) = (show::when(moment.at_ms), moment.status);
-        show::row(&format!("{:>6}  {when}  {status:<18}  {said}{gone}", moment.at.0))?;
+        let gone =
+            if checkpoint.gone.is_empty() { "" } else { "  (its files are not kept any more)" };
+        let (when, status) = (show::when(checkpoint.at_ms), checkpoint.status);
+        show::row(&format!("{:>6}  {when}  {status:<18}  {said}{gone}", checkpoint.at.0))?;
     }
-    if moments.is_empty() {
-        Screen::new(output).note(Tone::Detail, "it never waited with its files kept");
+    if all.is_empty() {
+        Screen::new(output).note(
+            Tone::Detail,
+            "it has no checkpoint: one is made when a turn ends with its files kept",
+        );
     }
     Ok(0)
 }
 
-fn object(moment: &SessionCheckpoint) -> serde_json::Value {
-    let kept: Vec<&str> = moment.kept.iter().map(|kept| kept.snapshot.as_str()).collect();
+fn object(checkpoint: &SessionCheckpoint) -> serde_json::Value {
+    let kept: Vec<&str> = checkpoint.kept.iter().map(|kept| kept.snapshot.as_str()).collect();
     json!({
-        "at": moment.at.0,
-        "at_ms": moment.at_ms,
-        "status": moment.status,
-        "said": moment.said,
+        "at": checkpoint.at.0,
+        "at_ms": checkpoint.at_ms,
+        "status": checkpoint.status,
+        "said": checkpoint.said,
         "snapshots": kept,
-        "gone": moment.gone,
+        "gone": checkpoint.gone,
     })
 }
 
@@ -68,8 +72,8 @@ pub(crate) async fn fork(
     let mut screen = Screen::new(output);
     let fork = session::new_id();
     let forking = Box::pin(engine.fork(&session, at.map(Seq), &fork, session::WHO));
-    let moment = screen.during("copying the session's disks", forking).await?;
-    let text = format!("● session {fork} begins where {session} stood at {}", moment.at);
+    let checkpoint = screen.during("copying the session's disks", forking).await?;
+    let text = format!("● session {fork} begins where {session} stood at {}", checkpoint.at);
     screen.note(Tone::Good, text);
     let next = format!("go on with: outrigger sessions say {fork} \"...\"");
     screen.note(Tone::Detail, next);
@@ -78,7 +82,7 @@ pub(crate) async fn fork(
             "type": "forked",
             "session": fork.as_str(),
             "from": session.as_str(),
-            "at": moment.at.0,
+            "at": checkpoint.at.0,
         }))?;
     }
     Ok(0)
@@ -102,7 +106,7 @@ pub(crate) async fn rewind(
         outrigger_engine::drive(&engine, &session, &Notify::new()).await?;
     }
     let screen = Screen::new(output);
-    let (moment, warnings) = engine.rewind(&session, to.map(Seq), session::WHO).await?;
+    let (checkpoint, warnings) = engine.rewind(&session, to.map(Seq), session::WHO).await?;
     warnings.iter().for_each(|warning| screen.note(Tone::Warning, told(warning)));
     // It is of files that are not there any more; the next turn makes another one.
     let patch = paths.patch(session.as_str());
@@ -112,9 +116,12 @@ pub(crate) async fn rewind(
         let message = format!("{}: {error}", patch.display());
         return Err(Failure::new(Kind::Storage, message).hint("Remove it; the rewind is done."));
     }
-    screen.note(Tone::Good, format!("● session {session} stands where it stood at {}", moment.at));
+    screen.note(
+        Tone::Good,
+        format!("● session {session} stands where it stood at {}", checkpoint.at),
+    );
     if output.json.is_some() {
-        let (name, at) = (session.as_str(), moment.at.0);
+        let (name, at) = (session.as_str(), checkpoint.at.0);
         show::line(&json!({ "type": "rewound", "session": name, "to": at }))?;
     }
     Ok(0)

@@ -4,6 +4,7 @@
 //! stops it in the middle leaves a session that can be removed again. Must never remove one
 //! that somebody drives, nor one that has something to do.
 
+use clap::Args;
 use outrigger_agent::{SessionId, State};
 use outrigger_engine::Engine;
 use serde_json::json;
@@ -19,15 +20,30 @@ use crate::paths::Paths;
 use crate::session;
 use crate::show::{self, Screen, Tone, count};
 
-pub(crate) async fn execute(paths: &Paths, names: &[String], output: Output) -> Outcome<u8> {
+#[derive(Debug, Args)]
+pub(crate) struct RemoveSessions {
+    /// The sessions, or the beginnings of their names.
+    #[arg(required = true, value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+pub(crate) async fn rm(paths: &Paths, asked: RemoveSessions) -> Outcome<u8> {
+    let RemoveSessions { sessions: names, output } = asked;
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     let mut remover = Remover::new(paths, &config, &store);
     let mut removed = Vec::new();
-    for name in names {
+    for name in &names {
         let session = session::find(&*store.journal, name).await?.session;
         removed.extend(remover.remove(&session).await?);
     }
+    told(&removed, output)
+}
+
+/// Says which sessions are gone.
+pub(super) fn told(removed: &[SessionId], output: Output) -> Outcome<u8> {
     let screen = Screen::new(output);
     screen.note(Tone::Good, format!("● {} removed", count(removed.len() as u64, "session")));
     let hint = "what was copied into it goes with the next `outrigger gc` after a day";
@@ -57,7 +73,7 @@ impl<'a> Remover<'a> {
     /// Removes a session and those below it, and gives their names.
     pub(crate) async fn remove(&mut self, session: &SessionId) -> Outcome<Vec<SessionId>> {
         // One whose parent is gone is nobody's any more.
-        let root = root_of(session);
+        let root = session.root();
         if root != *session && self.store.journal.head(&root).await?.0 > 0 {
             let text = format!("{session} is a subagent's of session {root}");
             return Err(Failure::new(Kind::Usage, text)
@@ -81,6 +97,8 @@ impl<'a> Remover<'a> {
             self.store.sqlite.remove(name, *head).await?;
             gone(&self.paths.patch(name.as_str()))?;
         }
+        gone(&self.paths.apply(session.as_str()))?;
+        gone(&self.paths.log(session.as_str()))?;
         gone(&self.paths.lock(session.as_str()))?;
         Ok(all.into_iter().map(|(name, _)| name).collect())
     }
@@ -113,12 +131,6 @@ impl<'a> Remover<'a> {
                 .hint("Nothing of the session was removed.")),
         }
     }
-}
-
-/// The session that nobody started, by the name of one that is below it.
-fn root_of(session: &SessionId) -> SessionId {
-    let first = session.as_str().split('-').next();
-    first.and_then(SessionId::new).unwrap_or_else(|| session.clone())
 }
 
 /// Removes a file, if it is there.

@@ -7,13 +7,14 @@ use outrigger_agent::{
 use outrigger_engine::ResumeChange;
 use serde_json::json;
 
+use crate::command::detach::{self, Driver};
 use crate::command::drive::{Interrupts, drive};
 use crate::command::finish::{Back, Finish};
 use crate::command::task;
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{Limits, NewModel, Output};
+use crate::flags::{Apply, Limits, NewModel, Output};
 use crate::models::OpenedModel;
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
@@ -24,24 +25,27 @@ use crate::{models, outside, session};
 pub(crate) enum More {
     /// What it began, perhaps with other limits, or with another model.
     Otherwise(Limits, Box<NewModel>),
-    /// Something that is said.
-    Said(String),
+    /// What is said, the last of it by a person.
+    Said(Vec<Message>),
 }
 
-pub(crate) async fn go_on(
-    paths: &Paths,
-    name: &str,
-    back: Back,
-    more: More,
-    output: Output,
-) -> Outcome<u8> {
+/// How a session goes on.
+#[derive(Debug)]
+pub(crate) struct GoOn {
+    pub(crate) apply: Apply,
+    pub(crate) more: More,
+    pub(crate) driver: Driver,
+}
+
+pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) -> Outcome<u8> {
+    let GoOn { apply, more, driver } = how;
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     let named = session::find(&*store.journal, name).await?.session;
     let session = session::root(&*store.journal, &named).await?;
-    let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
+    let Some(lock) = session::lock(&paths.lock(session.as_str()))? else {
         return match more {
-            More::Said(text) => steer(paths, &config, &store, &named, text, output).await,
+            More::Said(all) => steer(paths, &config, &store, &named, all, output).await,
             More::Otherwise(..) => Err(session::held(&session)),
         };
     };
@@ -52,6 +56,8 @@ pub(crate) async fn go_on(
     if before.is_cancelled() {
         return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
     }
+    config.read_only_is_there()?;
+    let back = Back::settle(paths, &session, apply)?;
     let mut screen = Screen::new(output);
     let (opened, model) =
         Box::pin(model_of(&config, &store, &before, &spec.model, &more, &screen)).await?;
@@ -65,7 +71,15 @@ pub(crate) async fn go_on(
                 engine.resume(&session, session::WHO, change).await?;
             }
         }
-        More::Said(text) => engine.say(&named, message(text)).await?,
+        More::Said(all) => {
+            for message in all {
+                engine.say(&named, message).await?;
+            }
+        }
+    }
+    if driver == Driver::Detached {
+        drop((engine, lock));
+        return detach::leave(paths, &session, output).await;
     }
     let mut interrupts = Interrupts::listen()?;
     drive(&engine, &*store.journal, &session, before.seq(), &mut screen, &mut interrupts).await?;
@@ -111,7 +125,8 @@ async fn model_of(
     Ok((models::reopen(spec, &config.model)?, None))
 }
 
-fn message(text: String) -> Message {
+/// What a person says.
+pub(crate) fn message(text: String) -> Message {
     Message { author: Author::Person(session::WHO.to_owned()), text }
 }
 
@@ -122,12 +137,14 @@ async fn steer(
     config: &Config,
     store: &Store,
     session: &SessionId,
-    text: String,
+    all: Vec<Message>,
     output: Output,
 ) -> Outcome<u8> {
     let engine = compose::clerk(paths, config, store)?;
-    engine.say(session, message(text)).await?;
-    let told = format!("● said; another process drives session {session}, and its model hears it");
+    for message in all {
+        engine.say(session, message).await?;
+    }
+    let told = format!("● said; session {session} runs in another process, and its model hears it");
     Screen::new(output).note(Tone::Good, told);
     if output.json.is_some() {
         show::line(&json!({ "type": "said", "session": session.as_str() }))?;

@@ -4,7 +4,9 @@ use outrigger_agent::{Seq, SessionId};
 use outrigger_policy::{Principal, Scope};
 use similar::{ChangeTag, TextDiff};
 
-use super::{ContentState, Contents, Entries, EntryAddress, EntryState, Error, Version};
+use super::{
+    Attribution, ContentState, Contents, Entries, EntryAddress, EntryState, Error, Version,
+};
 use crate::limits;
 
 /// What changed from one text to another, as a unified diff; empty where nothing did.
@@ -34,6 +36,8 @@ pub struct BlameLine {
     pub revision: u64,
     /// For whom it was written.
     pub author: Principal,
+    /// The agent that wrote it, if one did.
+    pub agent: Option<String>,
     /// In which session.
     pub session: Option<SessionId>,
     /// By which effect of it.
@@ -78,7 +82,8 @@ pub async fn blame(
 impl BlameLine {
     fn of(line: String, version: Version) -> Self {
         let Version { place, revision, author, by, .. } = version;
-        Self { line, place, revision, author, session: by.session, seq: by.seq, at_ms: by.at_ms }
+        let Attribution { agent, session, seq, at_ms, .. } = by;
+        Self { line, place, revision, author, agent, session, seq, at_ms }
     }
 }
 

@@ -55,25 +55,26 @@ pub(crate) async fn link(
     Digest::parse(&link).ok_or_else(|| Error::damaged_event(session, seq, "its hash is no SHA-256"))
 }
 
-/// A page of rows, and whether it was cut.
+/// A page of at most so many rows, and whether it was cut.
 pub(crate) async fn rows(
     connection: &mut SqliteConnection,
     session: &SessionId,
     after: Seq,
+    rows_max: usize,
 ) -> Result<(Vec<Row>, bool), Error> {
     const TEXT: &str = "SELECT seq, at_ms, format, payload, blob, link FROM events \
         WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3";
     let mut found = sqlx::query_as(TEXT)
         .bind(session.to_string())
         .bind(number(after.0))
-        .bind(limits::PAGE_EVENTS_MAX as i64 + 1)
+        .bind(rows_max as i64 + 1)
         .fetch(connection);
     let mut rows: Vec<Row> = Vec::new();
     let mut bytes = 0;
     while let Some(columns) = found.try_next().await.map_err(wrong)? {
         let (seq, at_ms, format, payload, blob, link): Columns = columns;
         bytes += payload.as_ref().map_or(limits::PAYLOAD_INLINE_BYTES_MAX, String::len);
-        let full = rows.len() == limits::PAGE_EVENTS_MAX;
+        let full = rows.len() == rows_max;
         if full || (bytes > limits::PAGE_BYTES_MAX && !rows.is_empty()) {
             return Ok((rows, true));
         }

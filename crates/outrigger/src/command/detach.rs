@@ -1,0 +1,79 @@
+//! A session that a process of its own drives: begun with `run -d`, watched with `attach`.
+//!
+//! Owns how that process is started and where it writes. What it does is what `sessions
+//! resume` does; the session itself was opened before, so that whatever is wrong with a task
+//! is told to who typed it.
+
+use outrigger_agent::SessionId;
+use serde_json::json;
+use std::fs::{self, File};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
+use crate::paths::Paths;
+use crate::show::{self, Screen, Tone};
+use crate::{limits, session};
+
+/// Who drives a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Driver {
+    /// This process, to its end.
+    Here,
+    /// A process of its own, which outlives this one and its terminal.
+    Detached,
+}
+
+/// Leaves a session that is opened and that nobody holds to a process of its own, and says
+/// how it is watched.
+pub(crate) async fn leave(paths: &Paths, session: &SessionId, output: Output) -> Outcome<u8> {
+    let mut child = spawn(paths, session).map_err(|error| {
+        Failure::new(Kind::AgentFailed, format!("no process could be started: {error}"))
+            .hint(super::drive::resume_hint(session))
+    })?;
+    taken_over(paths, session, &mut child).await?;
+    if output.json.is_some() {
+        show::line(&json!({ "type": "started", "session": session.as_str() }))?;
+    } else {
+        show::out(session.as_str())?;
+    }
+    let text = format!("● it goes on by itself; `outrigger attach {session}` shows it");
+    Screen::new(output).note(Tone::Good, text);
+    Ok(0)
+}
+
+fn spawn(paths: &Paths, session: &SessionId) -> std::io::Result<Child> {
+    let path = paths.log(session.as_str());
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir)?;
+    }
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("--data-dir").arg(paths.data());
+    if let Some(config) = paths.named_config() {
+        command.arg("--config").arg(config);
+    }
+    command.args(["detached", session.as_str()]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(path)?).spawn()
+}
+
+/// Until the process holds the session, so that whoever looks next sees that somebody does.
+/// One that ended already is as good: what it did stands in the journal.
+async fn taken_over(paths: &Paths, session: &SessionId, child: &mut Child) -> Outcome {
+    for _ in 0..limits::HANDOVER_MS_MAX / limits::FOLLOW_POLL_MS {
+        let is_over = child.try_wait().ok().flatten().is_some();
+        if is_over || session::lock(&paths.lock(session.as_str()))?.is_none() {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
+    }
+    Ok(())
+}
+
+/// The error with which the process ended that drove a session last without a terminal, if
+/// it wrote one.
+pub(crate) fn last_error(paths: &Paths, session: &SessionId) -> Option<String> {
+    let text = fs::read_to_string(paths.log(session.as_str())).ok()?;
+    let last = text.lines().rev().find_map(|line| line.strip_prefix("error: "))?;
+    Some(last.to_owned())
+}

@@ -1,0 +1,52 @@
+//! What becomes of a session's changes, and that the session remembers what a person said of
+//! that, so that an approval, a crash or a second message asks for it no more.
+//!
+//! It is kept beside the journal and not in it: what a person allows to be written into a
+//! directory of this machine goes nowhere with an exported session, and comes from nobody
+//! else's.
+
+use outrigger_agent::SessionId;
+use outrigger_repository::Accept;
+use std::fs;
+use std::io::ErrorKind;
+
+use super::durable::write;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::{AcceptPolicy, Apply};
+use crate::paths::Paths;
+
+/// What becomes of the changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Back {
+    /// They are left as a patch.
+    Patch,
+    /// They are written back as well, hazards as far as they are accepted.
+    Apply(Accept),
+}
+
+/// What stands in the file for each policy.
+const USUAL: &str = "usual";
+const ALL: &str = "all";
+
+impl Back {
+    /// What a person says now, from now on; where they say nothing, what they said before.
+    pub(crate) fn settle(paths: &Paths, session: &SessionId, said: Apply) -> Outcome<Self> {
+        let path = paths.apply(session.as_str());
+        let failed = |error: std::io::Error| {
+            Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
+        };
+        let kept = match said.apply {
+            Some(AcceptPolicy::Usual) => write(&path, USUAL.as_bytes()).map(|()| USUAL.to_owned()),
+            Some(AcceptPolicy::All) => write(&path, ALL.as_bytes()).map(|()| ALL.to_owned()),
+            Some(AcceptPolicy::No) => fs::remove_file(&path).map(|()| String::new()),
+            None => fs::read_to_string(&path),
+        };
+        match kept.as_deref() {
+            Ok(USUAL) => Ok(Self::Apply(Accept::Nothing)),
+            Ok(ALL) => Ok(Self::Apply(Accept::Named)),
+            Ok(_) => Ok(Self::Patch),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::Patch),
+            Err(_) => kept.map(|_| Self::Patch).map_err(failed),
+        }
+    }
+}

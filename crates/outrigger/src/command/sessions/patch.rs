@@ -1,0 +1,102 @@
+//! `outrigger sessions diff | apply`: what a session changed, shown or written back when it is
+//! over.
+
+use clap::Args;
+use serde_json::json;
+use std::fs;
+use std::io::{ErrorKind, IsTerminal, Write as _};
+
+use crate::command::finish::{Back, Finish};
+use crate::compose;
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::{AcceptPolicy, Apply, Output};
+use crate::paths::Paths;
+use crate::session;
+use crate::show::{self, Screen};
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// The session, or the beginning of its name.
+    #[arg(default_value = session::LAST)]
+    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Write {
+    /// The session, or the beginning of its name.
+    #[arg(default_value = session::LAST)]
+    pub(crate) session: String,
+    /// Also what programs run or obey by themselves, which is asked about on a terminal and
+    /// refused elsewhere.
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// Prints the patch as it was kept when the session last waited or ended.
+pub(super) async fn diff(paths: &Paths, asked: Diff) -> Outcome<u8> {
+    let store = compose::store(paths).await?;
+    let session = session::find(&*store.journal, &asked.session).await?.session;
+    let path = paths.patch(session.as_str());
+    let patch = match fs::read(&path) {
+        Ok(patch) => patch,
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            let text = format!("{}: {error}", path.display());
+            return Err(Failure::new(Kind::Storage, text));
+        }
+    };
+    if asked.output.json.is_some() {
+        show::line(&json!({
+            "type": "diff",
+            "session": session.as_str(),
+            "path": (!patch.is_empty()).then(|| path.display().to_string()),
+            "patch": String::from_utf8_lossy(&patch),
+        }))?;
+    } else if std::io::stdout().is_terminal() {
+        Screen::on_stdout(Output { quiet: false, ..asked.output }).whole_patch(&patch);
+    } else {
+        // Byte for byte, for `git apply` and its like.
+        let written = std::io::stdout().write_all(&patch);
+        if let Err(error) = written.and_then(|()| std::io::stdout().flush())
+            && error.kind() != ErrorKind::BrokenPipe
+        {
+            let text = format!("standard output can't be written: {error}");
+            return Err(Failure::new(Kind::Storage, text));
+        }
+    }
+    if patch.is_empty() {
+        let text = format!("session {session} changed nothing");
+        Screen::new(asked.output).note(show::Tone::Detail, text);
+    }
+    Ok(0)
+}
+
+/// Takes the changes out of the sandbox again and writes them back. Asks no model.
+pub(super) async fn apply(paths: &Paths, asked: Write) -> Outcome<u8> {
+    let config = Config::of_files(paths.configs())?;
+    let store = compose::store(paths).await?;
+    let named = session::find(&*store.journal, &asked.session).await?.session;
+    let session = session::root(&*store.journal, &named).await?;
+    let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
+        return Err(session::held(&session));
+    };
+    let engine = compose::caretaker(paths, &config, &store).await?;
+    let state = engine.state(&session).await?;
+    let policy = if asked.all { AcceptPolicy::All } else { AcceptPolicy::Usual };
+    let back = Back::settle(paths, &session, Apply { apply: Some(policy) })?;
+    let finish = Finish {
+        paths,
+        store: &store,
+        engine: &engine,
+        session: &session,
+        back,
+        retention_ms: config.retention_ms(),
+        notify: &config.notify,
+    };
+    finish.execute(&state, &mut Screen::new(asked.output)).await
+}

@@ -1,0 +1,93 @@
+//! `outrigger sessions show`: one session, as it stands.
+
+use clap::Args;
+use outrigger_agent::{Seq, State};
+use outrigger_store::SessionRow;
+use serde_json::{Value, json};
+
+use super::ls::{object, of_home};
+use crate::command::drive::catch_up;
+use crate::exit::Outcome;
+use crate::flags::{Json, Output};
+use crate::paths::Paths;
+use crate::show::{self, Screen, Tone, Totals, inert};
+use crate::{abandoned, compose, session};
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The session, the beginning of its name, or `@last`.
+    pub(crate) session: String,
+    /// What its tools put out in full, and not only the first lines.
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+pub(super) async fn execute(paths: &Paths, asked: Show) -> Outcome<u8> {
+    let output = asked.output;
+    let store = compose::store(paths).await?;
+    let mut row = session::find(&*store.journal, &asked.session).await?;
+    row.status = abandoned::standing(paths, &*store.journal, &row).await?;
+    let state = session::fold(&*store.journal, &row.session).await?;
+    let mut screen = Screen::new(output);
+    if asked.full {
+        screen = screen.in_full();
+    }
+    if output.json != Some(Json::Object) {
+        catch_up(&*store.journal, &row.session, &mut Seq::default(), &mut screen).await?;
+    }
+    for (number, text) in lines(paths, &row, &state).into_iter().enumerate() {
+        screen.note(if number == 0 { Tone::Strong } else { Tone::Detail }, text);
+    }
+    let answer = outrigger_agent::answer(state.conversation());
+    screen.result(&answer, &summary(paths, &row, &state))?;
+    Ok(0)
+}
+
+/// How it stands, for people.
+pub(super) fn lines(paths: &Paths, row: &SessionRow, state: &State) -> Vec<String> {
+    let totals = Totals::of(state).words();
+    let mut lines = vec![format!("● session {} · {} · {totals}", row.session, row.status)];
+    if let Some(spec) = state.spec() {
+        let model = &spec.model;
+        let scripted = if model.scripted { ", scripted: no model was asked" } else { "" };
+        lines.push(format!("  model      {}{scripted}", inert(&model.name)));
+        if let Some(workspace) = &spec.workspace {
+            lines.push(format!("  directory  {}", inert(&of_home(&workspace.source))));
+        }
+    }
+    let (begun, last) = (show::when(row.created_at_ms), show::when(row.last_at_ms));
+    lines.push(format!("  begun      {begun}, last step {last}"));
+    if !state.labels().is_empty() {
+        let labels: Vec<_> = state.labels().iter().map(|label| inert(label)).collect();
+        lines.push(format!("  labels     {}", labels.join(", ")));
+    }
+    let patch = paths.patch(row.session.as_str());
+    if patch.exists() {
+        lines.push(format!("  patch      {}", patch.display()));
+    }
+    lines
+}
+
+/// How it stands, for programs.
+pub(super) fn summary(paths: &Paths, row: &SessionRow, state: &State) -> Value {
+    let patch = Some(paths.patch(row.session.as_str())).filter(|path| path.exists());
+    let spec = state.spec();
+    let source = spec.and_then(|spec| spec.workspace.as_ref()).map(|it| it.source.as_str());
+    let mut summary = object(row);
+    summary["type"] = json!("session");
+    summary["answer"] = json!(outrigger_agent::answer(state.conversation()));
+    summary["labels"] = json!(state.labels());
+    summary["agent"] = json!(spec.map(|spec| spec.role.acting()));
+    summary["parent"] = json!(spec.and_then(|spec| spec.parent()).map(|parent| &parent.session));
+    summary["steps"] = json!(state.spent().steps);
+    summary["tokens"] = json!(state.spent().tokens);
+    summary["spent"] = json!(state.spent());
+    summary["cost"] = json!(Totals::of(state).cost());
+    summary["model"] = json!(spec.map(|spec| spec.model.name.as_str()));
+    summary["scripted"] = json!(spec.is_some_and(|spec| spec.model.scripted));
+    summary["dir"] = json!(source);
+    summary["patch"] = json!(patch.map(|path| path.display().to_string()));
+    summary
+}

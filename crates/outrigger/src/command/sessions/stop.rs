@@ -1,0 +1,78 @@
+//! `outrigger stop`: what a session does now ends, and the session stays.
+
+use clap::Args;
+use outrigger_agent::SessionId;
+use serde_json::json;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+use crate::compose::{self, Store};
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
+use crate::paths::Paths;
+use crate::show::{self, Screen, Tone};
+use crate::{limits, session};
+
+#[derive(Debug, Args)]
+pub(crate) struct StopSessions {
+    /// The sessions, or the beginnings of their names.
+    #[arg(required = true, value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+pub(crate) async fn stop(paths: &Paths, asked: StopSessions) -> Outcome<u8> {
+    let config = Config::of_files(paths.configs())?;
+    let store = compose::store(paths).await?;
+    let mut screen = Screen::new(asked.output);
+    let mut stopped = Vec::new();
+    for name in &asked.sessions {
+        let named = session::find(&*store.journal, name).await?.session;
+        let session = session::root(&*store.journal, &named).await?;
+        let stopping = Box::pin(one(paths, &config, &store, &session));
+        let text = if screen.during("stopping", stopping).await? {
+            stopped.push(session.to_string());
+            format!("● session {session} stopped; outrigger sessions resume {session} goes on")
+        } else {
+            let status = session::fold(&*store.journal, &session).await?.status();
+            format!("● session {session} does not run: it is `{status}`")
+        };
+        screen.note(Tone::Good, text);
+    }
+    if asked.output.json.is_some() {
+        show::line(&json!({ "type": "stopped", "sessions": stopped }))?;
+    }
+    Ok(0)
+}
+
+/// Stops one; whether anything ran.
+async fn one(paths: &Paths, config: &Config, store: &Store, session: &SessionId) -> Outcome<bool> {
+    if let Some(_lock) = session::lock(&paths.lock(session.as_str()))? {
+        let state = session::fold(&*store.journal, session).await?;
+        if !state.in_turn() || state.asked().next().is_some() || state.is_cancelled() {
+            return Ok(false);
+        }
+        // Its process was killed: what may still run in its sandbox is stopped.
+        let engine = compose::caretaker(paths, config, store).await?;
+        engine.interrupt(session, session::WHO).await?;
+        outrigger_engine::drive(&engine, session, &Notify::new()).await?;
+        return Ok(true);
+    }
+    // One that takes its changes out has nothing to stop any more, and ends by itself.
+    let in_turn = session::fold(&*store.journal, session).await?.in_turn();
+    if in_turn {
+        compose::clerk(paths, config, store)?.interrupt(session, session::WHO).await?;
+    }
+    for _ in 0..limits::STOP_MS_MAX / limits::FOLLOW_POLL_MS {
+        if session::lock(&paths.lock(session.as_str()))?.is_some() {
+            return Ok(in_turn);
+        }
+        tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
+    }
+    let seconds = limits::STOP_MS_MAX / 1_000;
+    let text = format!("session {session} was told to stop, and still runs after {seconds} s");
+    Err(Failure::new(Kind::Conflict, text)
+        .hint(format!("`outrigger sessions cancel {session}` ends it for good.")))
+}

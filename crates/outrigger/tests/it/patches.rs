@@ -1,0 +1,96 @@
+//! What a session changed: shown and written back later, and what is remembered of that.
+
+use crate::support::{Ran, Turn, World, shell};
+use serde_json::json;
+use std::fs;
+use std::path::PathBuf;
+
+const RULES: &str = "@id(\"ask\")\n@approvable(\"anyone\")\n\
+    forbid (principal, action == Action::\"execute\", resource);\n";
+
+fn repo(world: &World) -> PathBuf {
+    world.dir("repo", &[("file", b"one\n")])
+}
+
+fn run(world: &World, command: &str, more: &[&str]) -> Ran {
+    let script = world.script(&[Turn(&[shell(command)])]);
+    let dir = repo(world).display().to_string();
+    let args = ["run", "Do it.", "--dir", &dir, "--script", &script, "--name", "it"];
+    world.run(&[&args[..], more].concat())
+}
+
+#[test]
+fn what_was_changed_is_shown_and_applied_later() {
+    let world = World::new();
+    run(&world, "echo two >> file; head -c 4000 /dev/zero > blob", &[]).expect(0);
+    let patch = world.ran(0, &["sessions", "diff", "it"]).stdout;
+    assert!(patch.contains("\n one\n+two\n") && patch.contains('\0'), "{patch}");
+    assert_eq!(world.ran(0, &["sessions", "diff"]).stdout, patch, "the newest one");
+    let told = world.ran(0, &["sessions", "diff", "it", "--json"]).json();
+    assert_eq!(told["patch"], json!(patch));
+    let shown = world.on_terminal(&["sessions", "diff", "it"]).expect(0).stdout;
+    assert!(shown.contains("[no text: ") && !shown.contains('\0'), "{shown:?}");
+    let object = world.ran(0, &["sessions", "apply", "it", "--json"]).json();
+    assert_eq!((&object["applied"], &object["type"]), (&json!(true), &json!("result")));
+    assert_eq!(fs::read_to_string(world.path("repo/file")).unwrap(), "one\ntwo\n");
+    assert_eq!(fs::read(world.path("repo/blob")).unwrap(), [0; 4000]);
+    // Once more changes nothing, and a file that is not as it was is a conflict.
+    world.ran(0, &["sessions", "apply", "it"]);
+    fs::write(world.path("repo/file"), "three\n").unwrap();
+    let conflict = world.ran(5, &["sessions", "apply", "it", "--json"]).json();
+    assert_eq!(conflict["error"]["code"], "conflict");
+    let quiet = World::new();
+    run(&quiet, "true", &[]).expect(0);
+    let none = quiet.ran(0, &["sessions", "diff", "it"]);
+    assert!(none.stdout.is_empty() && none.stderr.contains("changed nothing"), "{none:?}");
+}
+
+#[test]
+fn what_is_no_text_floods_no_screen() {
+    let world = World::new();
+    let ran = run(&world, "head -c 300000 /dev/zero > blob; yes | head -c 200000 > text", &[]);
+    let told = ran.expect(0).stderr;
+    assert!(told.contains("[no text: 293."), "{told}");
+    assert!(told.contains(" more lines in the patch, "), "{told}");
+    assert!(told.len() < 20_000, "{}", told.len());
+}
+
+#[test]
+fn a_generated_tree_is_warned_of() {
+    let world = World::new();
+    let make = "mkdir -p app/node_modules/a build; echo x | tee app/node_modules/a/b \
+        app/node_modules/c build/out > src";
+    world.dir("repo", &[("build/kept", b"kept\n")]);
+    let told = run(&world, make, &["--apply"]).expect(0).stderr;
+    let warned = "! app/node_modules/ looks generated, and is in the changes with 2 files, 1 KiB";
+    assert!(told.contains(warned), "{told}");
+    assert!(!told.contains("! build/"), "it was there before: {told}");
+}
+
+/// What a person said of the changes holds when an approval goes on with the session.
+#[test]
+fn an_approval_applies_what_the_run_was_to_apply() {
+    for (flags, applied) in [(&["--apply"][..], true), (&[], false)] {
+        let world = World::new();
+        let rules = world.path("careful.cedar");
+        fs::write(&rules, RULES).unwrap();
+        world.configure(&format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string()));
+        let asked = run(&world, "echo two >> file", &[flags, &["--json"]].concat()).expect(10);
+        let id = asked.json()["waiting"][0].as_str().unwrap().to_owned();
+        let object = world.ran(0, &["approve", &id, "--json"]).json();
+        assert_eq!(object["applied"], json!(applied));
+        let text = fs::read_to_string(world.path("repo/file")).unwrap();
+        assert_eq!(text.contains("two"), applied);
+    }
+}
+
+#[test]
+fn a_session_forgets_to_apply_when_it_is_told_so() {
+    let world = World::new();
+    run(&world, "echo two >> file", &["--apply", "--max-steps", "1"]).expect(11);
+    let resume = ["sessions", "resume", "it", "--max-steps", "9", "--json"];
+    let object = world.ran(0, &[&resume[..], &["--apply=no"]].concat()).json();
+    assert_eq!(object["applied"], json!(false));
+    assert_eq!(world.ran(0, &resume[..3]).stdout, "[scripted] That is all.\n");
+    assert_eq!(fs::read_to_string(world.path("repo/file")).unwrap(), "one\n");
+}
