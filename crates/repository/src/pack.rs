@@ -71,6 +71,17 @@ pub fn pack(
     Ok(DirectoryArchive { archive: finished.map_err(Error::Archive)?, files, bytes, left_out })
 }
 
+/// The paths of what [`pack`] would copy, relative to the directory, in order; those that are
+/// no text are left out.
+///
+/// # Errors
+/// If the directory can't be read, has too many files, or its repository is damaged.
+pub fn files(dir: &Path, user: &Rules, files_max: u64) -> Result<Vec<String>, Error> {
+    let opened = Dir::open(dir).map_err(Error::directory(dir))?;
+    let Listing { paths, .. } = listing::list(dir, &opened, user, files_max)?;
+    Ok(paths.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).collect())
+}
+
 /// A file that is gone with its last handle, also when we are killed.
 fn nameless(scratch: &Path) -> std::io::Result<File> {
     std::fs::create_dir_all(scratch)?;

@@ -1,13 +1,14 @@
 //! Opens a session for a task and drives it to its end.
 
 use outrigger_agent::{
-    AccountId, Amounts, Limit, Message, Role, Seq, Spec, ToolSpec, TurnLimits, Workspace,
+    AccountId, Amounts, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
 };
+use outrigger_engine::Engine;
 use outrigger_repository::{Limits, Rules};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::drive::{Interrupts, drive};
+use super::drive::{Driving, Interrupts, drive};
 use super::finish::{Back, Finish};
 use crate::compose::{self, Store};
 use crate::config::{Config, ModelChoice};
@@ -15,6 +16,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::models::{self, OpenedModel};
 use crate::paths::Paths;
+use crate::session::Lock;
 use crate::show::{self, Screen, Tone};
 use crate::{abandoned, outside, repository, session, skills};
 
@@ -27,6 +29,16 @@ pub(crate) struct Task {
     pub(crate) model: ModelChoice,
 }
 
+/// A session that was opened, with what drives it.
+#[derive(Debug)]
+pub(crate) struct OpenedTask {
+    pub(crate) store: Store,
+    pub(crate) engine: Engine,
+    pub(crate) session: SessionId,
+    /// Held while it is driven.
+    pub(crate) lock: Option<Lock>,
+}
+
 /// Opens a session for a task and drives it to its end.
 pub(crate) async fn start(
     paths: &Paths,
@@ -34,16 +46,41 @@ pub(crate) async fn start(
     task: Task,
     output: Output,
 ) -> Outcome<u8> {
+    let (mut screen, back) = (Screen::new(output), task.back);
+    let opened = open(paths, config, task, &mut screen).await?;
+    let OpenedTask { store, engine, session, lock: _lock } = opened;
+    let mut interrupts = Interrupts::listen()?;
+    let driving = Driving { paths, engine: &engine, journal: &*store.journal, session: &session };
+    drive(driving, Seq::default(), &mut screen, &mut interrupts).await?;
+    let finish = Finish {
+        paths,
+        store: &store,
+        engine: &engine,
+        session: &session,
+        back,
+        retention_ms: config.retention_ms(),
+        notify: &config.notify,
+    };
+    let state = engine.state(&session).await?;
+    interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
+}
+
+/// Opens a session for a task.
+pub(crate) async fn open(
+    paths: &Paths,
+    config: &Config,
+    task: Task,
+    screen: &mut Screen,
+) -> Outcome<OpenedTask> {
     let mut opened = models::open(&task.model)?;
     let store = compose::store(paths).await?;
     price(config, &store, &mut opened).await?;
     give_back(paths, config, &store).await?;
-    let mut screen = Screen::new(output);
     let packing = pack(paths, config, &store, &task.dir);
     let (workspace, notes) = screen.during("copying the directory", packing).await?;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let session = session::new_id();
-    let _lock = session::lock(&paths.lock(session.as_str()))?;
+    let lock = session::lock(&paths.lock(session.as_str()))?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
     let servers = outside::servers(config)?;
     let engine = compose::engine(paths, config, &store, &opened, &backends, servers.clone())?;
@@ -60,19 +97,7 @@ pub(crate) async fn start(
         let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
         screen.note(Tone::Warning, text);
     }
-    let mut interrupts = Interrupts::listen()?;
-    drive(&engine, &*store.journal, &session, Seq::default(), &mut screen, &mut interrupts).await?;
-    let finish = Finish {
-        paths,
-        store: &store,
-        engine: &engine,
-        session: &session,
-        back: task.back,
-        retention_ms: config.retention_ms(),
-        notify: &config.notify,
-    };
-    let state = engine.state(&session).await?;
-    interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
+    Ok(OpenedTask { store, engine, session, lock })
 }
 
 /// What those that died keep reserved in the accounts would stand in the way of this one.

@@ -58,6 +58,11 @@ fn draw(spent: u64, reserved: u64, limit: u64) -> String {
     format!("[{}]", (0..COLUMNS).map(mark).collect::<String>())
 }
 
+/// `1 file`, `2 files`.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// One amount, with its unit.
 pub(crate) fn amount(measure: Measure, amount: u64) -> String {
     match measure {

@@ -7,7 +7,7 @@ use outrigger_agent::{
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
 
-use super::amounts::seconds;
+use super::amounts::{count, seconds};
 use super::inert;
 use crate::limits;
 
@@ -179,6 +179,11 @@ impl Timeline {
         }
     }
 
+    /// What an effect does.
+    pub(crate) fn work(&self, effect: Seq) -> Option<&Work> {
+        self.works.get(&effect)
+    }
+
     /// What has been under way for longest.
     pub(crate) fn waiting(&self) -> Option<(Seq, String)> {
         let effect = *self.started_ms.keys().next()?;
@@ -247,20 +252,15 @@ fn brief(call: &Call) -> String {
     found.map(|text| format!("  {}", first_line(text))).collect()
 }
 
+/// The end of an output: what it came to stands there.
 fn excerpt(text: &str) -> Vec<Line> {
     let clean = inert(text);
     let lines: Vec<&str> = clean.lines().collect();
-    let shown = lines.iter().take(limits::OUTPUT_LINES_MAX);
-    let mut shown: Vec<Line> = shown
-        .map(|text| {
-            Line::new(Tone::Detail, format!("  │ {}", cut(text, limits::OUTPUT_LINE_CHARS_MAX)))
-        })
-        .collect();
-    if lines.len() > limits::OUTPUT_LINES_MAX {
-        let more = lines.len() - limits::OUTPUT_LINES_MAX;
-        shown.push(Line::new(Tone::Detail, format!("  │ … {more} more lines")));
-    }
-    shown
+    let before = lines.len().saturating_sub(limits::OUTPUT_LINES_MAX);
+    let line = |text: String| Line::new(Tone::Detail, format!("  │ {text}"));
+    let more = (before > 0).then(|| line(format!("… {} before", count(before as u64, "line"))));
+    let shown = lines[before..].iter().map(|text| line(cut(text, limits::OUTPUT_LINE_CHARS_MAX)));
+    more.into_iter().chain(shown).collect()
 }
 
 fn why(failure: &Failure) -> String {

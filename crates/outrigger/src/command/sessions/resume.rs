@@ -5,7 +5,7 @@ use outrigger_agent::{Author, Limit, Message, SessionId, State, TurnEnd, TurnLim
 use outrigger_engine::Engine;
 use serde_json::json;
 
-use crate::command::drive::{Interrupts, drive};
+use crate::command::drive::{Driving, Interrupts, drive};
 use crate::command::finish::{Back, Finish};
 use crate::compose::{self, Store};
 use crate::config::Config;
@@ -58,7 +58,8 @@ pub(crate) async fn go_on(
     }
     let mut screen = Screen::new(output);
     let mut interrupts = Interrupts::listen()?;
-    drive(&engine, &*store.journal, &session, before.seq(), &mut screen, &mut interrupts).await?;
+    let driving = Driving { paths, engine: &engine, journal: &*store.journal, session: &session };
+    drive(driving, before.seq(), &mut screen, &mut interrupts).await?;
     let state = engine.state(&session).await?;
     let finish = Finish {
         paths,
