@@ -4,107 +4,31 @@
 //! never read a clock, a terminal or a session: `command::converse` does.
 
 mod answering;
+mod asked;
 mod complete;
 mod editor;
+mod exchange;
 mod key;
 mod slash;
 #[cfg(test)]
 mod tests;
-mod view;
+pub(crate) mod view;
 
-use outrigger_agent::{Author, Event, Outcome, Product, Record, Seq, SessionId};
-use outrigger_engine::LiveOutput;
+use outrigger_agent::{Author, Event, Outcome, Product, Record, Seq};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
+pub(crate) use exchange::{Action, Input, Size};
 pub(crate) use key::Key;
 pub(crate) use slash::{Hazards, Slash};
-pub(crate) use view::View;
 
 use crate::limits;
-use crate::question::{Decision, Question, StandingAnswers};
+use crate::question::StandingAnswers;
 use crate::show::row::Row;
-use crate::show::{Line, Room, Tone, Transcript, inert};
-use answering::Answering;
+use crate::show::{Line, Tone, Transcript, inert};
+use asked::AskedQuestion;
 use complete::{Completion, Forward};
 use editor::Editor;
-
-/// What comes in.
-#[derive(Debug)]
-pub(crate) enum Input {
-    Key(Key),
-    Paste(String),
-    Resize(Size),
-    /// Time went by.
-    Tick,
-    /// An event of the session became durable.
-    Event(Arc<Record>),
-    EventBelow(SessionId, Arc<Record>),
-    /// Something is under way, of an effect of the session or of a subagent's.
-    Live(Option<Seq>, LiveOutput),
-    /// Something is said beside the session.
-    Note(Tone, String),
-    /// Something is done that no event tells of.
-    Busy(String),
-    /// That is over, and the session is driven on.
-    Working,
-    /// Nothing is under way any more.
-    Idle,
-    /// Nothing is under way, and a person has to answer before it goes on.
-    Waiting,
-    /// What waits for an answer, all of it.
-    Asked(Vec<Question>),
-    /// The files of the directory.
-    Files(Vec<String>),
-    /// What the last row says.
-    Footer(String),
-}
-
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) enum Action {
-    /// These rows stay.
-    Print(Vec<Row>),
-    /// Begins a turn, or is heard in the running one.
-    Say(String),
-    Interrupt,
-    /// With the effect about which the same was answered, if the answer stands.
-    Answer(Box<Question>, Decision, Option<Seq>),
-    Command(Slash),
-    /// Look again what waits for an answer.
-    Look,
-    ListFiles,
-    Redraw,
-    Leave,
-}
-
-/// Columns and rows of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
-    pub(crate) columns: usize,
-    pub(crate) rows: usize,
-}
-
-impl Size {
-    fn room(self) -> Room {
-        let columns = self.columns.saturating_sub(1).max(limits::COLUMNS_MIN);
-        Room { columns, open_rows_max: self.rows / 2 }
-    }
-}
-
-/// What is under way.
-#[derive(Debug, PartialEq, Eq)]
-enum Phase {
-    Idle,
-    /// Something that no event tells of.
-    Busy {
-        what: String,
-        since_ms: u64,
-    },
-    Working {
-        since_ms: u64,
-    },
-}
+use exchange::{Phase, note, print};
 
 /// The state.
 #[derive(Debug)]
@@ -121,7 +45,7 @@ pub(crate) struct Conversation {
     phase: Phase,
     /// Since when the step is under way that is waited for.
     step: Option<(Seq, u64)>,
-    asked: VecDeque<Answering>,
+    asked: VecDeque<AskedQuestion>,
     standing: StandingAnswers,
     /// The whole of the output that was shown last.
     output: Option<String>,
@@ -369,7 +293,7 @@ impl Conversation {
         self.completion = None;
         match Slash::parse(&text) {
             None => self.say(text),
-            Some(Ok(Slash::Help)) => print(view::help()),
+            Some(Ok(Slash::Help)) => print(slash::help()),
             Some(Ok(Slash::Quit)) => vec![Action::Leave],
             Some(Ok(command)) => {
                 let echo = Row::of(&Line::new(Tone::Detail, format!("› {}", inert(text.trim()))));
@@ -421,12 +345,4 @@ impl Conversation {
         let line = |text: &str| Row::of(&Line::new(Tone::Detail, format!("  │ {text}")));
         print(clean.lines().map(line).collect())
     }
-}
-
-fn print(rows: Vec<Row>) -> Vec<Action> {
-    vec![Action::Print(rows)]
-}
-
-fn note(tone: Tone, text: &str) -> Vec<Action> {
-    print(text.lines().map(|line| Row::of(&Line::new(tone, inert(line)))).collect())
 }

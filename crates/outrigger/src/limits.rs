@@ -153,6 +153,8 @@ pub(crate) const EDITOR_ROWS: usize = 8;
 pub(crate) const OFFERS_MAX: usize = 6;
 /// The width of what is no terminal.
 pub(crate) const COLUMNS_DEFAULT: usize = 80;
+/// The height of what is no terminal, or does not say.
+pub(crate) const ROWS_DEFAULT: usize = 24;
 /// Lines that a person wrote in conversations before, of which they can have one again.
 pub(crate) const HISTORY_LINES_MAX: usize = 500;
 /// Sessions among which the last one of a directory is looked for.

@@ -12,6 +12,7 @@ mod status;
 mod text_stream;
 mod timeline;
 mod transcript;
+mod typed_lines;
 
 use anstream::AutoStream;
 use outrigger_agent::{Record, Seq, SessionId};
@@ -26,10 +27,10 @@ pub(crate) use amounts::count;
 pub(crate) use arguments::arguments;
 use inert::escaped;
 pub(crate) use inert::{inert, word};
-pub(crate) use question::Lines;
 pub(crate) use status::{Status, is_dumb};
 pub(crate) use timeline::{Line, Tone};
 pub(crate) use transcript::{Room, Transcript, retrying};
+pub(crate) use typed_lines::Lines;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Json, Output};
@@ -210,6 +211,11 @@ impl Screen {
         if self.tells() {
             self.print_line(&Line::new(tone, inert(&text.into())));
         }
+    }
+
+    /// Whether what is noted is only kept.
+    fn keeps(&self) -> bool {
+        matches!(self.stream, Stream::Kept(_))
     }
 
     /// Whether a person reads what is noted.

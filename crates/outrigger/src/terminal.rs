@@ -9,8 +9,10 @@ use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use std::io::{IsTerminal, Write};
 
-use crate::conversation::{Conversation, Input, Size, View};
+use crate::conversation::view::View;
+use crate::conversation::{Conversation, Input, Size};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::limits;
 use crate::show::is_dumb;
 use crate::show::region::Region;
 use crate::show::row::{Paint, Row};
@@ -45,11 +47,10 @@ pub(crate) fn ability() -> Ability {
 /// The size of the terminal that standard output is.
 pub(crate) fn size() -> Size {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
-    let size = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    size.map_or(Size { columns: 80, rows: 24 }, |size| Size {
-        columns: usize::from(size.ws_col),
-        rows: usize::from(size.ws_row),
-    })
+    let (columns, rows) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    // Some terminals do not say.
+    let or = |said: u16, usual| if said > 0 { usize::from(said) } else { usual };
+    Size { columns: or(columns, limits::COLUMNS_DEFAULT), rows: or(rows, limits::ROWS_DEFAULT) }
 }
 
 /// How standard output is written to.

@@ -25,11 +25,11 @@ use crate::config::Config;
 use crate::conversation::{Action, Conversation, Input, Key, Slash};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Limits, Model};
+use crate::limits;
 use crate::paths::Paths;
 use crate::show::Tone;
 use crate::show::row::Row;
 use crate::terminal::{self, Ability};
-use crate::{limits, session};
 use context::Context;
 use face::{Face, Typed};
 use jobs::JobEnd;
@@ -51,7 +51,10 @@ pub(crate) async fn execute(paths: &Paths, asked: &Converse) -> Outcome<u8> {
     let model = config.model.clone().choice()?;
     let dir =
         std::fs::canonicalize(".").map_err(|error| Failure::from_error(Kind::NotFound, &error))?;
-    let context = Context::new(paths, config, model, dir)?;
+    let context = Context::new(paths, config, model, dir);
+    if !asked.again {
+        context.has_model()?;
+    }
     let mut rim = Rim::new(context, asked.again)?;
     let ended = rim.run().await;
     let Rim { face, conversation, talk, asides, .. } = rim;
@@ -302,14 +305,14 @@ impl Rim {
         if command == Slash::New {
             self.talk = None;
             self.conversation.forget();
-            self.rows.push(work::told(Tone::Detail, "  the next message begins another session"));
+            self.rows.push(Row::note(Tone::Detail, "  the next message begins another session"));
             let footer = self.context.footer(None);
             self.conversation.update(0, Input::Footer(footer));
             return;
         }
         if self.talk.as_ref().is_some_and(Talk::is_driven) && work::needs_rest(&command) {
             let text = "! something runs in the session: Esc stops it";
-            self.rows.push(work::told(Tone::Warning, text));
+            self.rows.push(Row::note(Tone::Warning, text));
             return;
         }
         let parts = self.talk.as_ref().map(Talk::parts);
@@ -355,7 +358,7 @@ impl Rim {
         let shown = before.last().map(|record| record.seq).unwrap_or_default();
         before.iter().for_each(|record| self.conversation.learn(record));
         let mut talk = Talk::new(task, shown, self.context.paths.clone());
-        let footer = self.context.footer(Some(&talk));
+        let footer = self.context.footer(Some(&talk.session));
         self.conversation.update(self.now_ms(), Input::Footer(footer));
         let driven = if drive { talk.drive() } else { Ok(()) };
         self.talk = Some(talk);
@@ -378,9 +381,4 @@ async fn next<T>(job: Option<&mut LocalBoxFuture<'static, T>>) -> T {
         Some(job) => job.await,
         None => std::future::pending().await,
     }
-}
-
-/// Who the person is in messages.
-fn person() -> outrigger_agent::Author {
-    outrigger_agent::Author::Person(session::WHO.to_owned())
 }

@@ -3,35 +3,14 @@
 //! Owns that no key answers that was meant for something else: one that comes as the question
 //! does, or while a text is being written, belongs to the text.
 
-use super::{Action, Conversation, Key, note, print};
+use super::Conversation;
+use super::asked::{AskedQuestion, Expects};
+use super::exchange::{Action, note, print};
+use super::key::Key;
 use crate::limits;
 use crate::question::{Choice, Decision, Question};
 use crate::show::row::Row;
 use crate::show::{Line, Tone, diff_rows};
-
-/// A question that somebody looks at.
-#[derive(Debug)]
-pub(super) struct Answering {
-    pub(super) question: Question,
-    pub(super) expects: Expects,
-    since_ms: u64,
-    /// Whether it is left to the inbox.
-    pub(super) left: bool,
-}
-
-/// What answers it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Expects {
-    Key,
-    Reason,
-    Instead,
-}
-
-impl Answering {
-    pub(super) fn back_to_choice(&mut self) {
-        self.expects = Expects::Key;
-    }
-}
 
 impl Conversation {
     /// What waits for an answer now. What is asked again as it was answered before is answered
@@ -52,7 +31,7 @@ impl Conversation {
             }
             actions.extend(print(shown(&question)));
             let since_ms = self.now_ms;
-            self.asked.push_back(Answering {
+            self.asked.push_back(AskedQuestion {
                 question,
                 expects: Expects::Key,
                 since_ms,
@@ -70,7 +49,7 @@ impl Conversation {
     }
 
     /// The question that is open.
-    pub(super) fn open_question(&self) -> Option<&Answering> {
+    pub(super) fn open_question(&self) -> Option<&AskedQuestion> {
         self.asked.front().filter(|asked| !asked.left)
     }
 
@@ -136,7 +115,9 @@ impl Conversation {
     }
 
     fn decide(&mut self, decision: Decision) -> Vec<Action> {
-        let Some(Answering { question, .. }) = self.asked.pop_front() else { return Vec::new() };
+        let Some(AskedQuestion { question, .. }) = self.asked.pop_front() else {
+            return Vec::new();
+        };
         if decision == Decision::Always {
             self.standing.add(&question);
         }

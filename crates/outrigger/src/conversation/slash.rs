@@ -1,6 +1,9 @@
 //! What a person asks of the conversation itself, by a word that begins with a slash.
 
+use anstyle::Style;
 use std::num::NonZeroU64;
+
+use crate::show::row::Row;
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +91,26 @@ impl Slash {
             _ => Err(unknown()),
         })
     }
+}
+
+/// What can be done.
+pub(super) fn help() -> Vec<Row> {
+    let mut rows = vec![Row::default()];
+    let keys = [
+        ("Enter", "send; while it works, the model hears it at its next step"),
+        ("Tab", "while it works: say it after the turn"),
+        ("Alt-Enter, Ctrl-J", "begin a line"),
+        ("Esc", "stop the step that is under way"),
+        ("Ctrl-C", "give up the text, or stop; twice leaves"),
+        ("Ctrl-O", "show all of the last output"),
+        ("Up, Down", "what was written before"),
+        ("@", "name a file of the directory"),
+    ];
+    let all = WORDS.iter().chain(&keys);
+    rows.extend(all.map(|(name, what)| {
+        Row::new(Style::new().bold(), &format!("  {name:<18}")).with(Style::new(), what)
+    }));
+    rows
 }
 
 #[cfg(test)]

@@ -3,6 +3,9 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
+use outrigger_engine::LiveOutput;
+use std::sync::Arc;
+
 use super::*;
 use crate::question::tests::question;
 use crate::show::row::Paint;
@@ -141,10 +144,48 @@ fn a_question_is_answered_by_a_key_that_was_meant_for_it() {
     play.comes(Input::Working).types("y");
     play.comes(Input::Asked(vec![question(5, "make"), question(6, "make install")]));
     play.types("es").draws().key(Key::Interrupt).draws();
-    play.check(&expect![[r#""#]]);
+    play.check(&expect![[r#"
+        | 
+        | ? execute: the rule commands-ask asks
+        |   execute
+        |   │ make
+        | 
+        | ? execute: the rule commands-ask asks
+        |   execute
+        |   │ make
+        ~ … working · 1 s · Esc stops it
+        ~ ? execute: the rule commands-ask asks
+        ~   answer when your text is sent or gone
+        ~   and 1 more question after it
+        ~>› yes
+        ~   Enter says it now · Tab says it after the turn · Esc sto…
+        -> Interrupt
+        ~ … working · 2 s · Esc stops it
+        ~ ? execute: the rule commands-ask asks
+        ~   y yes · n no · a always in this session · e edit · w why…
+        ~   and 1 more question after it
+        ~>›
+        ~   Ctrl-C again leaves; the session stays
+    "#]]);
     play.types("w").types("n").types("too loud").draws().key(Key::Enter);
     play.comes(Input::Tick).types("e").draws().key(Key::Enter);
-    play.check(&expect![[r#""#]]);
+    play.check(&expect![[r#"
+        |   the rule commands-ask asks
+        |     forbid (...)
+        ~ … working · 2 s · Esc stops it
+        ~ ? execute: the rule commands-ask asks
+        ~   no; why? The model is told. Enter for no reason, Esc goe…
+        ~   and 1 more question after it
+        ~>› too loud
+        ~   Enter says it now · Tab says it after the turn · Esc sto…
+        -> answer s.5 No("too loud") None
+        ~ … working · 4 s · Esc stops it
+        ~ ? execute: the rule commands-ask asks
+        ~   what is to be done instead? Enter sends it, Esc goes back
+        ~>› make install
+        ~   Enter says it now · Tab says it after the turn · Esc sto…
+        -> answer s.6 Instead("make install") None
+    "#]]);
 }
 
 #[test]
@@ -153,7 +194,19 @@ fn an_answer_that_stands_is_given_by_itself() {
     play.comes(Input::Asked(vec![question(5, "make")])).comes(Input::Tick).types("a");
     play.comes(Input::Asked(Vec::new()));
     play.comes(Input::Asked(vec![question(9, "make"), question(10, "make install")]));
-    play.check(&expect![[r#""#]]);
+    play.check(&expect![[r#"
+        | 
+        | ? execute: the rule commands-ask asks
+        |   execute
+        |   │ make
+        -> answer s.5 Always None
+        |   ● approved as before: execute: the rule commands-ask asks
+        -> answer s.9 Yes Some(Seq(5))
+        | 
+        | ? execute: the rule commands-ask asks
+        |   execute
+        |   │ make
+    "#]]);
 }
 
 #[test]
@@ -164,7 +217,20 @@ fn what_nobody_answers_waits_in_the_inbox() {
     play.comes(Input::Tick).draws().key(Key::Enter);
     play.conversation.reopen();
     play.draws();
-    play.check(&expect![[r#""#]]);
+    play.check(&expect![[r#"
+        | 
+        | ? execute: the rule commands-ask asks
+        |   execute
+        |   │ make
+        | ! s.5 waits in the inbox; Enter asks again, `outrigger approve s.5` answers elsewhere
+        ~>›
+        ~   model · dir
+        -> Look
+        ~ ? execute: the rule commands-ask asks
+        ~   y yes · n no · a always in this session · e edit · w why…
+        ~>›
+        ~   model · dir
+    "#]]);
 }
 
 #[test]
@@ -173,7 +239,12 @@ fn ctrl_c_twice_leaves() {
     play.types("text").key(Key::Interrupt).draws();
     play.now_ms += limits::LEAVE_MS_MAX;
     play.comes(Input::Working).key(Key::Interrupt).key(Key::Interrupt);
-    play.check(&expect![[r#""#]]);
+    play.check(&expect![[r#"
+        ~>›
+        ~   Ctrl-C again leaves; the session stays
+        -> Interrupt
+        -> Leave
+    "#]]);
 }
 
 #[test]
@@ -183,7 +254,24 @@ fn commands_and_files_are_completed() {
     play.comes(Input::Files(vec!["src/main.rs".to_owned(), "man.md".to_owned()]));
     play.draws().key(Key::Down).key(Key::Tab).types("x").key(Key::Enter);
     play.types("/nothing").key(Key::Enter);
-    play.check(&expect![[r#""#]]);
+    play.check(&expect![[r#"
+        ~>› /d
+        ~   ▸ /diff  show what changed in the sandbox
+        ~   model · dir
+        | 
+        | › /diff
+        -> Command(Diff)
+        -> ListFiles
+        ~>› see @ma
+        ~   ▸ @man.md
+        ~     @src/main.rs
+        ~   model · dir
+        | 
+        | › see @src/main.rs x
+        | 
+        -> say "see @src/main.rs x"
+        | ! there is no /nothing; /help lists what there is
+    "#]]);
 }
 
 #[test]

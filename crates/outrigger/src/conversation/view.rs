@@ -2,9 +2,9 @@
 
 use anstyle::Style;
 
-use super::answering::Expects;
-use super::slash::WORDS;
-use super::{Conversation, Phase};
+use super::Conversation;
+use super::asked::Expects;
+use super::exchange::Phase;
 use crate::limits;
 use crate::show::row::{Paint, Row, style};
 use crate::show::{Tone, count};
@@ -117,26 +117,6 @@ impl Conversation {
         };
         Row::new(detail(), &text)
     }
-}
-
-/// What can be done.
-pub(super) fn help() -> Vec<Row> {
-    let mut rows = vec![Row::default()];
-    let keys = [
-        ("Enter", "send; while it works, the model hears it at its next step"),
-        ("Tab", "while it works: say it after the turn"),
-        ("Alt-Enter, Ctrl-J", "begin a line"),
-        ("Esc", "stop the step that is under way"),
-        ("Ctrl-C", "give up the text, or stop; twice leaves"),
-        ("Ctrl-O", "show all of the last output"),
-        ("Up, Down", "what was written before"),
-        ("@", "name a file of the directory"),
-    ];
-    let all = WORDS.iter().chain(&keys);
-    rows.extend(all.map(|(name, what)| {
-        Row::new(Style::new().bold(), &format!("  {name:<18}")).with(Style::new(), what)
-    }));
-    rows
 }
 
 fn detail() -> Style {

@@ -34,8 +34,7 @@ impl Region {
         text
     }
 
-    /// Draws these rows in the place of those of before, none of which is wider than the
-    /// terminal. The cursor is left at a place in them, or behind the last.
+    /// Draws these rows in the place of those of before, each cut to the width. The cursor is left at a place in them, or behind the last.
     pub(crate) fn drawn(
         &mut self,
         rows: &[Row],
@@ -43,6 +42,10 @@ impl Region {
         columns: usize,
         paint: Paint,
     ) -> String {
+        // Of another size than they were made for, they would be broken.
+        let room = columns.saturating_sub(1);
+        let rows: Vec<Row> = rows.iter().map(|row| row.cut(room)).collect();
+        let cursor = cursor.map(|(row, column)| (row, column.min(room)));
         let mut text = String::from("\r");
         let up = self.above(columns);
         if up > 0 {

@@ -50,6 +50,11 @@ impl Row {
         Self::new(style(line.tone), &line.text).hanging(indent + 2)
     }
 
+    /// A row of what is said beside a session, made harmless.
+    pub(crate) fn note(tone: Tone, text: &str) -> Self {
+        Self::of(&Line::new(tone, inert(text)))
+    }
+
     /// The row, and more of it.
     pub(crate) fn with(mut self, style: Style, text: &str) -> Self {
         self.push(style, text);
@@ -226,7 +231,7 @@ mod tests {
         );
         check(
             &Row::plain("日本語のテキスト"),
-            8,
+            11,
             &expect![[r#"
             日本語のテ
             キスト

@@ -39,8 +39,10 @@ pub(crate) fn is_dumb() -> bool {
 /// Columns and rows of standard error's terminal.
 fn size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
-    let size = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    size.map_or((80, 24), |size| (usize::from(size.ws_col), usize::from(size.ws_row)))
+    let (columns, rows) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    // Some terminals do not say.
+    let or = |said: u16, usual| if said > 0 { usize::from(said) } else { usual };
+    (or(columns, limits::COLUMNS_DEFAULT), or(rows, limits::ROWS_DEFAULT))
 }
 
 impl Status {

@@ -16,7 +16,9 @@ calls = [{ name = "execute", arguments = { command = "seq 1 30; cp file copy" } 
 
 [[turn]]
 when = { result_contains = "30" }
-text = """## What I found
+text = """
+
+## What I found
 
 1. There is *one* file.
 2. It has `one` line; see [the manual](https://example.org/manual), which says at some length what such files are for and why they are kept.
@@ -103,7 +105,7 @@ fn a_dumb_terminal_and_pipes_get_lines() {
         scope.spawn(|| {
             let world = world(TURNS);
             let tmux = Tmux::new(&world, (80, 60), &format!("TERM=dumb {CONVERSE}"));
-            tmux.until("› ");
+            tmux.until("›");
             tmux.types("What is here?");
             tmux.keys(&["Enter"]);
             tmux.until("/apply writes back");
@@ -120,7 +122,7 @@ fn a_dumb_terminal_and_pipes_get_lines() {
             let world = world(TURNS);
             let line = format!("{CONVERSE} | dd ibs=1 obs=1 2>/dev/null");
             let tmux = Tmux::new(&world, (80, 60), &line);
-            tmux.until("› ");
+            tmux.until("›");
             tmux.types("What is here?");
             tmux.keys(&["Enter"]);
             tmux.until("/apply writes back");
@@ -196,19 +198,21 @@ text = "That is all."
     tmux.types("Do it.");
     tmux.keys(&["Enter"]);
     tmux.until("y yes · n no · a always");
-    tmux.keys(&["w"]);
-    tmux.until("action == Action::\"execute\"");
+    // A key that comes with the question belongs to the text.
+    let chosen = |key: &str, then: &str| {
+        until(then, || {
+            tmux.keys(&[key]);
+            if tmux.shown().contains(then) {
+                return Some(());
+            }
+            tmux.keys(&["BSpace"]);
+            None
+        });
+    };
+    chosen("w", "action == Action::\"execute\"");
     tmux.keys(&["a"]);
     tmux.until("│ echo two");
-    // A key that comes with the question belongs to the text.
-    until("the key is heard", || {
-        tmux.keys(&["n"]);
-        if tmux.shown().contains("no; why?") {
-            return Some(());
-        }
-        tmux.keys(&["BSpace"]);
-        None
-    });
+    chosen("n", "no; why?");
     tmux.types("one is enough");
     tmux.keys(&["Enter"]);
     tmux.until("● done");
@@ -296,14 +300,17 @@ text = "Three."
     say("", "/apply writes back");
     say("/apply", "1 file written back to");
     holds("two\n");
-    say("Three.", "Three.\n\n● done");
+    say("Three.", "[scripted] Three.");
+    until("both turns are over", || (tmux.shown().matches("● done").count() == 2).then_some(()));
     say("/cost", "tokens");
-    say("/apply", "written back to WORLD/repo; /undo takes that back\n\n› Three.");
-    holds("three\n");
+    say("/apply", "");
+    let written = || fs::read_to_string(&file).is_ok_and(|text| text == "three\n").then_some(());
+    until("it is written back", written);
     say("/undo", "1 file as before");
     holds("two\n");
-    say("/undo", "as before; the sandbox keeps its changes\n\n› /undo");
-    holds("one\n");
+    say("/undo", "");
+    let back = || fs::read_to_string(&file).is_ok_and(|text| text == "one\n").then_some(());
+    until("it is taken back", back);
     say("/rewind", "back to moment");
     say("/sessions", "/sessions NAME goes on with one");
 }
@@ -361,7 +368,7 @@ text = "That is all."
     let world = world(turns);
     let begun = Instant::now();
     let tmux = Tmux::new(&world, (80, 30), CONVERSE);
-    tmux.until("› ");
+    tmux.until("›");
     let prompt = begun.elapsed();
     tmux.types("Print.");
     tmux.keys(&["Enter"]);

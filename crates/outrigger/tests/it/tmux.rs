@@ -99,7 +99,8 @@ fn masked(world: &World, text: &str) -> String {
     let mut masked = String::new();
     let root = world.path("").display().to_string();
     for line in text.replace(root.trim_end_matches('/'), "WORLD").lines() {
-        if line.starts_with("! memory and CPU of the sandbox are not limited") {
+        let limits = "! memory and CPU of the sandbox are not limited";
+        if line.starts_with(limits) || line.starts_with("Pane is dead") {
             continue;
         }
         let line = match line.find("□ sandbox ready") {

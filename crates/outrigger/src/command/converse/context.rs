@@ -1,16 +1,16 @@
 //! What a conversation has wherever it goes on: the configuration, the directory, the model that
 //! the next session begins with, and what was written back.
 
+use outrigger_agent::{Author, Message, SessionId};
 use outrigger_repository::Change;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::talk::Talk;
-use super::work::told;
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models;
 use crate::paths::Paths;
+use crate::session;
 use crate::show::row::Row;
 use crate::show::{Tone, inert};
 
@@ -26,18 +26,17 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// An error where no model is chosen: nothing could be said.
-    pub(super) fn new(
-        paths: &Paths,
-        config: Config,
-        model: ModelChoice,
-        dir: PathBuf,
-    ) -> Outcome<Self> {
-        if matches!(model, ModelChoice::Unset) {
-            models::open(&model)?;
-        }
+    pub(super) fn new(paths: &Paths, config: Config, model: ModelChoice, dir: PathBuf) -> Self {
         let (paths, config) = (paths.clone(), Arc::new(config));
-        Ok(Self { paths, config, model, dir, applied: Vec::new() })
+        Self { paths, config, model, dir, applied: Vec::new() }
+    }
+
+    /// An error where no model is chosen: nothing could be said.
+    pub(super) fn has_model(&self) -> Outcome {
+        match self.model {
+            ModelChoice::Unset => models::open(&self.model).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// The model by its name.
@@ -59,20 +58,20 @@ impl Context {
                 name.clone_into(chosen);
                 let text =
                     format!("  the next session begins with {}; /new begins it", inert(name));
-                vec![told(Tone::Detail, &text)]
+                vec![Row::note(Tone::Detail, &text)]
             }
             ModelChoice::Script(_) | ModelChoice::Bundled(_) | ModelChoice::Unset => {
-                vec![told(Tone::Warning, "! a script plays itself alone")]
+                vec![Row::note(Tone::Warning, "! a script plays itself alone")]
             }
         }
     }
 
     /// What the last row says.
-    pub(super) fn footer(&self, talk: Option<&Talk>) -> String {
+    pub(super) fn footer(&self, session: Option<&SessionId>) -> String {
         let dir = short(&self.dir);
         let model = self.model_name();
-        match talk {
-            Some(talk) => format!("{model} · {dir} · session {}", talk.session),
+        match session {
+            Some(session) => format!("session {session} · {model} · {dir}"),
             None => format!("{model} · {dir} · /help"),
         }
     }
@@ -91,4 +90,9 @@ pub(super) fn short(dir: &Path) -> String {
         Some(below) => inert(&format!("~/{}", below.display())),
         None => inert(&dir.display().to_string()),
     }
+}
+
+/// What a person says.
+pub(super) fn message(text: String) -> Message {
+    Message { author: Author::Person(session::WHO.to_owned()), text }
 }

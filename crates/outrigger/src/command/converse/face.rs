@@ -3,7 +3,6 @@
 use outrigger_agent::SessionId;
 use std::io::Write;
 
-use super::work::told;
 use crate::conversation::{Conversation, Input};
 use crate::exit::Outcome;
 use crate::show::row::{Paint, Row};
@@ -88,7 +87,7 @@ impl Face {
         let text = session.map(|session| {
             format!("session {session} stays; `outrigger --continue` goes on with it here")
         });
-        let rows: Vec<Row> = text.iter().map(|text| told(Tone::Detail, text)).collect();
+        let rows: Vec<Row> = text.iter().map(|text| Row::note(Tone::Detail, text)).collect();
         // Whoever has gone need not be told.
         drop(self.draw(&rows, conversation));
     }

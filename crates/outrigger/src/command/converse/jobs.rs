@@ -3,17 +3,17 @@
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use outrigger_agent::{Author, Item, Message, Record, Seq, SessionId, State};
+use outrigger_agent::{Author, Item, Record, Seq, SessionId, State};
 use outrigger_repository::{Accept, Change, Rules};
 use outrigger_store::load_all;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::context::Context;
+use super::context::{Context, message};
+use super::last;
 use super::talk::Parts;
-use super::work::{self, told};
-use super::{last, person};
+use super::work;
 use crate::abandoned;
 use crate::command::finish::{Back, Finish};
 use crate::command::task::{OpenedTask, Task, open};
@@ -49,7 +49,7 @@ type Job = LocalBoxFuture<'static, JobEnd>;
 pub(super) fn begin(context: Context, text: String) -> Job {
     let work = async move {
         let mut messages = repository::guides(&context.dir);
-        messages.push(Message { author: person(), text });
+        messages.push(message(text));
         let task = Task {
             dir: context.dir.clone(),
             messages,
@@ -95,7 +95,7 @@ pub(super) fn look_for_last(context: Context) -> Job {
             standing => format!("  session {session} ({standing}, {when}): {title}"),
         };
         let hint = format!("  /sessions {session} goes on with it, as does `outrigger --continue`");
-        Ok(vec![told(Tone::Warning, &text), told(Tone::Detail, &hint)])
+        Ok(vec![Row::note(Tone::Warning, &text), Row::note(Tone::Detail, &hint)])
     };
     work.map(JobEnd::Rows).boxed_local()
 }
@@ -133,14 +133,15 @@ fn recapitulation(session: &SessionId, state: &State) -> Vec<Row> {
         }
         _ => None,
     });
-    let mut rows = vec![told(Tone::Strong, &format!("● session {session}: {}", state.status()))];
+    let mut rows =
+        vec![Row::note(Tone::Strong, &format!("● session {session}: {}", state.status()))];
     let lines = said.into_iter().flat_map(|said| said.lines().take(limits::RECAP_ROWS_MAX));
-    rows.extend(lines.map(|line| told(Tone::Strong, &format!("› {line}"))));
+    rows.extend(lines.map(|line| Row::note(Tone::Strong, &format!("› {line}"))));
     let answer = markdown_rows(&outrigger_agent::answer(state.conversation()));
     let above = answer.len().saturating_sub(limits::RECAP_ROWS_MAX);
     if above > 0 {
         let text = format!("  … {} before", count(above as u64, "line"));
-        rows.push(told(Tone::Detail, &text));
+        rows.push(Row::note(Tone::Detail, &text));
     }
     rows.extend(answer.into_iter().skip(above));
     rows.push(Row::default());
@@ -230,7 +231,7 @@ async fn shows(context: Context, parts: Option<Parts>, command: Slash) -> Outcom
                 "  {}; /model NAME chooses another for the next session",
                 context.model_name()
             );
-            Ok(vec![told(Tone::Plain, &text)])
+            Ok(vec![Row::note(Tone::Plain, &text)])
         }
         (Slash::Sessions(_), _) => sessions(&context).await,
         (_, None) => Err(Context::not_open()),
@@ -248,15 +249,15 @@ async fn shows(context: Context, parts: Option<Parts>, command: Slash) -> Outcom
 async fn diff(context: &Context, parts: &Parts, state: &State) -> Outcome<Vec<Row>> {
     let (changes, special) = taken(&finish(context, parts), state).await?;
     if changes.is_empty() && special.is_empty() {
-        return Ok(vec![told(Tone::Detail, "  nothing changed in the sandbox")]);
+        return Ok(vec![Row::note(Tone::Detail, "  nothing changed in the sandbox")]);
     }
     let hazards = outrigger_repository::hazards(None, &changes);
     let patch = outrigger_repository::patch(&changes, &hazards);
     let mut rows = show::diff_rows(&String::from_utf8_lossy(&patch), limits::DIFF_LINES_MAX);
     rows.extend(special.iter().map(|path| {
-        told(Tone::Warning, &format!("! not copied: {path}: a FIFO, device or socket"))
+        Row::note(Tone::Warning, &format!("! not copied: {path}: a FIFO, device or socket"))
     }));
-    rows.extend(show::warnings("", &hazards).iter().map(|text| told(Tone::Warning, text)));
+    rows.extend(show::warnings("", &hazards).iter().map(|text| Row::note(Tone::Warning, text)));
     Ok(rows)
 }
 
@@ -274,14 +275,14 @@ async fn apply(
     let mut applied = context.applied;
     if changes.is_empty() {
         let text = "  there is nothing that was not written back";
-        return Ok((applied, vec![told(Tone::Detail, text)]));
+        return Ok((applied, vec![Row::note(Tone::Detail, text)]));
     }
     let accept = if hazards == Hazards::Accepted { Accept::Named } else { Accept::Nothing };
     write(&dir, &changes, accept)?;
     let files = count(changes.len() as u64, "file");
     applied.push(changes);
     let text = format!("● {files} written back to {}; /undo takes that back", dir.display());
-    Ok((applied, vec![told(Tone::Good, &text)]))
+    Ok((applied, vec![Row::note(Tone::Good, &text)]))
 }
 
 /// The directory that a session began with.
@@ -345,7 +346,7 @@ async fn undo(context: Context, parts: Option<Parts>) -> Outcome<(Vec<Vec<Change
     write(&dir, &back, Accept::Named)?;
     let files = count(back.len() as u64, "file");
     let text = format!("● {files} as before; the sandbox keeps its changes");
-    Ok((applied, vec![told(Tone::Good, &text)]))
+    Ok((applied, vec![Row::note(Tone::Good, &text)]))
 }
 
 /// Goes on in a copy of the session.
@@ -355,7 +356,7 @@ async fn fork(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>
     let moment = Box::pin(engine.fork(&session, None, &into, session::WHO)).await?;
     let mut opened = go_on(&context, store, &into).await?;
     let text = format!("● session {into} begins where {session} stood at {}", moment.at);
-    opened.rows = vec![told(Tone::Good, &text)];
+    opened.rows = vec![Row::note(Tone::Good, &text)];
     Ok(opened)
 }
 
@@ -365,11 +366,11 @@ async fn rewind(parts: Option<Parts>, to: Option<Seq>) -> Outcome<Box<OpenedTalk
     outrigger_engine::suspend(&engine, &session).await?;
     let (moment, warnings) = engine.rewind(&session, to, session::WHO).await?;
     let explained = warnings.iter().map(|warning| {
-        told(Tone::Warning, &format!("! {}", outrigger_engine::workspace::explain(warning)))
+        Row::note(Tone::Warning, &format!("! {}", outrigger_engine::workspace::explain(warning)))
     });
     let mut rows: Vec<Row> = explained.collect();
     let text = format!("● back to moment {}: {}", moment.at, inert(&moment.said));
-    rows.push(told(Tone::Good, &text));
+    rows.push(Row::note(Tone::Good, &text));
     let mut before = Vec::new();
     load_all(&*store.journal, &session, Seq::default(), |record| before.push(record)).await?;
     // The lock is held by who goes on with it: the same conversation.
@@ -394,13 +395,13 @@ async fn sessions(context: &Context) -> Outcome<Vec<Row>> {
     for row in &listed {
         let standing = abandoned::standing(&context.paths, &*store.journal, row).await?;
         let (when, title) = (show::when(row.last_at_ms), inert(&row.title).replace('\n', " "));
-        rows.push(told(
+        rows.push(Row::note(
             Tone::Plain,
             &format!("  {}  {when}  {standing:<18}  {title}", row.session),
         ));
     }
     let text =
         if rows.is_empty() { "  no sessions yet" } else { "  /sessions NAME goes on with one" };
-    rows.push(told(Tone::Detail, text));
+    rows.push(Row::note(Tone::Detail, text));
     Ok(rows)
 }

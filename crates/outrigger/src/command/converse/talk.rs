@@ -1,12 +1,12 @@
 //! The session that is talked with, while this process holds it.
 
-use outrigger_agent::{Message, Park, Record, Seq, SessionId};
+use outrigger_agent::{Park, Record, Seq, SessionId};
 use outrigger_engine::{AnswerRequest, EmbeddedHost, Engine, Error, Host, Notice, RuleSource};
 use outrigger_store::load_all;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::person;
+use super::context::message;
 use crate::command::ask::asks;
 use crate::command::task::OpenedTask;
 use crate::compose::Store;
@@ -78,7 +78,7 @@ impl Talk {
     }
 
     pub(super) async fn say(&mut self, text: String) -> Outcome {
-        self.engine.say(&self.session, Message { author: person(), text }).await?;
+        self.engine.say(&self.session, message(text)).await?;
         self.drive()
     }
 

@@ -6,32 +6,26 @@ use super::context::{Context, short};
 use crate::conversation::Slash;
 use crate::exit::Failure;
 use crate::show::row::Row;
-use crate::show::{Line, Tone, amounts, count, inert};
-
-/// A line that is no event.
-pub(super) fn told(tone: Tone, text: &str) -> Row {
-    Row::of(&Line::new(tone, inert(text)))
-}
+use crate::show::{Tone, amounts, count};
 
 /// The first lines.
 pub(super) fn welcome(context: &Context) -> Vec<Row> {
     let version = env!("CARGO_PKG_VERSION");
     let (dir, model) = (short(&context.dir), context.model_name());
     vec![
-        told(Tone::Strong, &format!("● outrigger {version} · {model} · {dir}")),
-        told(
+        Row::note(Tone::Strong, &format!("● outrigger {version} · {model} · {dir}")),
+        Row::note(
             Tone::Detail,
             "  It works on a copy; nothing changes here before /apply. /help says more.",
         ),
-        Row::default(),
     ]
 }
 
 /// An error, and what to do about it.
 pub(super) fn failure(failure: &Failure) -> Vec<Row> {
     let mark = if failure.kind.is_pause() { Tone::Warning } else { Tone::Error };
-    let mut rows = vec![told(mark, &format!("! {}", failure.message))];
-    rows.extend(failure.hints.iter().map(|hint| told(Tone::Detail, &format!("  {hint}"))));
+    let mut rows = vec![Row::note(mark, &format!("! {}", failure.message))];
+    rows.extend(failure.hints.iter().map(|hint| Row::note(Tone::Detail, &format!("  {hint}"))));
     rows
 }
 
@@ -61,10 +55,10 @@ pub(super) fn cost(state: &State) -> Vec<Row> {
     let bars = Measure::ALL
         .into_iter()
         .filter_map(|measure| amounts::bar(measure, spent, reserved, state.budget(), state.soft()));
-    let mut rows: Vec<Row> = bars.map(|bar| told(Tone::Plain, &bar)).collect();
+    let mut rows: Vec<Row> = bars.map(|bar| Row::note(Tone::Plain, &bar)).collect();
     let priced = state.spec().is_some_and(|spec| spec.model.price.is_some());
     if !priced {
-        rows.push(told(
+        rows.push(Row::note(
             Tone::Detail,
             "  what the model costs is not known: see docs/how-to/budgets.md",
         ));
@@ -79,8 +73,8 @@ pub(super) fn context(state: &State) -> Vec<Row> {
     let part = u128::from(holds) * 100 / u128::from(room.max(1));
     let text = format!("  the conversation takes about {holds} of {room} tokens, {part} %");
     vec![
-        told(Tone::Plain, &text),
-        told(
+        Row::note(Tone::Plain, &text),
+        Row::note(
             Tone::Detail,
             "  it is summarised by itself when it does not fit any more; nothing has to be done",
         ),
@@ -90,5 +84,5 @@ pub(super) fn context(state: &State) -> Vec<Row> {
 /// What a turn left behind, in a line.
 pub(super) fn changed(files: usize) -> Row {
     let files = count(files as u64, "changed file");
-    told(Tone::Detail, &format!("  {files} in the sandbox · /diff shows · /apply writes back"))
+    Row::note(Tone::Detail, &format!("  {files} in the sandbox · /diff shows · /apply writes back"))
 }
