@@ -165,3 +165,5 @@ pub(crate) const RECAP_ROWS_MAX: usize = 12;
 pub(crate) const SESSIONS_SHOWN: usize = 15;
 /// How long one who leaves a conversation waits for its session to rest.
 pub(crate) const CLOSE_MS_MAX: u64 = 2_000;
+/// Rows of a conversation that can be drawn again when its terminal was resized.
+pub(crate) const PRINTED_ROWS_MAX: usize = 300;

@@ -7,6 +7,7 @@ mod keys;
 
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
+use std::collections::VecDeque;
 use std::io::{IsTerminal, Write};
 
 use crate::conversation::view::View;
@@ -68,6 +69,9 @@ pub(crate) struct Terminal {
     paint: Paint,
     /// What is drawn, so that it is not drawn twice.
     shown: Option<View>,
+    /// The last rows that stay, for a terminal that moved them about when it was resized.
+    printed: VecDeque<Row>,
+    resized: bool,
 }
 
 impl Terminal {
@@ -80,6 +84,8 @@ impl Terminal {
             region: Region::default(),
             paint: paint(),
             shown: None,
+            printed: VecDeque::new(),
+            resized: false,
         };
         send(BEGIN).map_err(failed)?;
         Ok(terminal)
@@ -95,7 +101,10 @@ impl Terminal {
                     }
                 }
                 Event::Paste(text) => return Some(Input::Paste(text)),
-                Event::Resize(..) => return Some(Input::Resize(size())),
+                Event::Resize(..) => {
+                    self.resized = true;
+                    return Some(Input::Resize(size()));
+                }
                 Event::FocusGained | Event::FocusLost | Event::Mouse(_) => {}
             }
         }
@@ -114,19 +123,44 @@ impl Terminal {
         if settled.is_empty() && self.shown.as_ref() == Some(&view) {
             return Ok(());
         }
-        let columns = size().columns;
+        let Size { columns, rows } = size();
         let mut text = HOLD.to_owned();
+        if std::mem::take(&mut self.resized) {
+            let again = self.again(columns, rows.saturating_sub(view.rows.len()));
+            text.push_str(&again.unwrap_or_default());
+        }
         if !settled.is_empty() {
             text.push_str(&self.region.erased(columns));
         }
         for row in settled {
             text.push_str(&row.painted(self.paint));
             text.push_str("\r\n");
+            self.printed.push_back(row.clone());
         }
+        let old = self.printed.len().saturating_sub(limits::PRINTED_ROWS_MAX);
+        self.printed.drain(..old);
         text.push_str(&self.region.drawn(&view.rows, Some(view.cursor), columns, self.paint));
         text.push_str(RELEASE);
         self.shown = Some(view);
         send(&text)
+    }
+
+    /// The screen anew, where all of it is ours: where its rows went when it was resized, only
+    /// the terminal knows, and some tell of it later than they do it.
+    fn again(&mut self, columns: usize, rows: usize) -> Option<String> {
+        let (mut taken, mut from) = (0, self.printed.len());
+        while taken <= rows {
+            from = from.checked_sub(1)?;
+            taken += self.printed[from].width().div_ceil(columns.max(1)).max(1);
+        }
+        // ECMA-48, CUP and ED: the scrollback stays.
+        let mut text = "\x1b[H\x1b[J".to_owned();
+        for row in self.printed.iter().skip(from + 1) {
+            text.push_str(&row.painted(self.paint));
+            text.push_str("\r\n");
+        }
+        self.region = Region::default();
+        Some(text)
     }
 
     /// Draws everything anew, on an empty screen.

@@ -33,7 +33,7 @@ use crate::terminal::{self, Ability};
 use context::Context;
 use face::{Face, Typed};
 use jobs::JobEnd;
-use talk::Talk;
+use talk::{Talk, TalkNotice};
 
 /// How a conversation begins.
 #[derive(Debug, Args)]
@@ -184,8 +184,9 @@ impl Rim {
     }
 
     /// What the session told.
-    async fn came(&mut self, came: Outcome<Vec<Input>>) {
-        match came {
+    async fn came(&mut self, notice: TalkNotice) {
+        let Some(talk) = &mut self.talk else { return };
+        match talk.take(notice).await {
             Ok(inputs) => {
                 for input in inputs {
                     let idle = matches!(input, Input::Idle);

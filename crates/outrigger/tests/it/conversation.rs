@@ -152,7 +152,8 @@ text = "I wait."
 calls = [{ name = "execute", arguments = { command = "seq -f 'line %g of a text that is wide enough to be broken by a terminal' 1 20; while ! test -e done; do sleep 0.1; done; echo end" } }]
 "#;
     let world = world(&format!("{turns}[[turn]]\ntext = \"That is all.\"\n"));
-    let tmux = Tmux::new(&world, (100, 30), CONVERSE);
+    // So low that the rows of the conversation fill it.
+    let tmux = Tmux::new(&world, (100, 14), CONVERSE);
     tmux.until("/help");
     tmux.types("Wait.");
     tmux.keys(&["Enter"]);

@@ -3,6 +3,7 @@
 use outrigger_agent::{Park, Record, Seq, SessionId};
 use outrigger_engine::{AnswerRequest, EmbeddedHost, Engine, Error, Host, Notice, RuleSource};
 use outrigger_store::load_all;
+use std::sync::Arc;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -41,11 +42,20 @@ pub(super) struct Talk {
     driven: bool,
 }
 
-/// What happens next in a session, if there is one.
-pub(super) async fn next(talk: Option<&mut Talk>) -> Outcome<Vec<Input>> {
-    match talk {
-        Some(talk) => talk.next().await,
-        None => std::future::pending().await,
+/// What happens next in a session.
+#[derive(Debug)]
+pub(super) enum TalkNotice {
+    Notice(Result<(SessionId, Notice), RecvError>),
+    Parked(Result<Park, Arc<Error>>),
+}
+
+/// What happens next in a session, if there is one. Dropping it loses nothing.
+pub(super) async fn next(talk: Option<&mut Talk>) -> TalkNotice {
+    let Some(talk) = talk else { return std::future::pending().await };
+    tokio::select! {
+        biased;
+        notice = talk.notices.recv() => TalkNotice::Notice(notice),
+        park = talk.host.parked(&talk.session), if talk.driven => TalkNotice::Parked(park),
     }
 }
 
@@ -105,11 +115,11 @@ impl Talk {
         Ok(questions)
     }
 
-    async fn next(&mut self) -> Outcome<Vec<Input>> {
-        tokio::select! {
-            biased;
-            notice = self.notices.recv() => self.noticed(notice).await,
-            park = self.host.parked(&self.session), if self.driven => {
+    /// What it is to the conversation.
+    pub(super) async fn take(&mut self, notice: TalkNotice) -> Outcome<Vec<Input>> {
+        match notice {
+            TalkNotice::Notice(notice) => self.noticed(notice).await,
+            TalkNotice::Parked(park) => {
                 self.driven = false;
                 let park = park.map_err(|error| Failure::from(&*error))?;
                 self.parked(&park).await
