@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use outrigger_policy::RuleSetHash;
 
-use crate::{Digest, Shortfall};
+use crate::{Digest, Seq, Shortfall};
 
 /// How people are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -58,6 +58,10 @@ pub enum Answer {
         /// What the file that it changes was then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<FileBaseline>,
+        /// The effect about which the person answered the same question before, and said that
+        /// it holds as long as they sit there. Nothing where they looked at this one itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        standing: Option<Seq>,
     },
     /// It may not as it is: a new effect with other arguments takes its place, which the
     /// rules are asked about like any other.

@@ -207,7 +207,7 @@ impl Effect {
     /// Takes in what a person answered to the rules.
     pub(crate) fn answer(&mut self, by: &str, approvals: Approvals, answer: &Answer, at_ms: u64) {
         match answer {
-            Answer::Approved { rule_set, seen } => {
+            Answer::Approved { rule_set, seen, .. } => {
                 let escalated = self.is_escalated(approvals, *rule_set, at_ms);
                 let by = by.to_owned();
                 self.approved.push(Approved { by, rule_set: *rule_set, escalated });

@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 use crate::command::{
-    Approve, Attach, Audit, Backup, Budget, Completions, Demo, Deny, DetachedRun, Doctor, Gc,
-    Inbox, Init, ManPages, Memory, Models, Policy, PruneSessions, RemoveSessions, Restore, Run,
+    Approve, Attach, Audit, Backup, Budget, Completions, Converse, Demo, Deny, DetachedRun, Doctor,
+    Gc, Inbox, Init, ManPages, Memory, Models, Policy, PruneSessions, RemoveSessions, Restore, Run,
     Sandboxes, Sessions, Skills, StopSessions, Tools,
 };
 
@@ -15,14 +15,16 @@ use crate::command::{
     name = "outrigger",
     version,
     max_term_width = 100,
-    after_help = "Begin with `outrigger demo`: it needs no key and no network.",
+    after_help = "Alone on a terminal it begins a conversation about the directory that you are in.\nBegin with `outrigger demo`: it needs no key and no network.",
     after_long_help = crate::exit::Kind::help()
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
+    #[command(flatten)]
+    pub(crate) converse: Converse,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, Args)]

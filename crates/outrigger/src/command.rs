@@ -1,10 +1,12 @@
 //! What each command does.
 
 mod approvals;
+mod ask;
 mod audit;
 mod backup;
 mod budget;
 mod completions;
+mod converse;
 mod demo;
 mod detach;
 mod detached;
@@ -27,16 +29,19 @@ mod task;
 mod tools;
 
 use clap::CommandFactory as _;
+use std::io::Write as _;
 
 use crate::cli::{Cli, Command};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
+use crate::terminal::{self, Ability};
 
 pub(crate) use approvals::{Approve, Deny, Inbox};
 pub(crate) use audit::Audit;
 pub(crate) use backup::{Backup, Restore};
 pub(crate) use budget::Budget;
 pub(crate) use completions::Completions;
+pub(crate) use converse::Converse;
 pub(crate) use demo::Demo;
 pub(crate) use detached::DetachedRun;
 pub(crate) use doctor::Doctor;
@@ -52,10 +57,28 @@ pub(crate) use sessions::{Attach, PruneSessions, RemoveSessions, Sessions, StopS
 pub(crate) use skills::Skills;
 pub(crate) use tools::Tools;
 
+/// Says what there is to whoever named nothing and does not sit at a terminal.
+fn usage() -> Outcome<u8> {
+    let help = Cli::command().render_help();
+    let mut stderr = anstream::AutoStream::auto(std::io::stderr());
+    // Whoever has gone need not be told.
+    drop(write!(stderr, "{}", help.ansi()));
+    Ok(Kind::Usage as u8)
+}
+
 /// Does what the command line says. The code is the process's, if nothing failed.
 pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
     let paths = Paths::resolve(cli.global.data_dir, cli.global.config)?;
-    match cli.command {
+    let Some(command) = cli.command else {
+        return match terminal::ability() {
+            Ability::None => usage(),
+            Ability::Full | Ability::Lines => converse::execute(&paths, &cli.converse).await,
+        };
+    };
+    if cli.converse.again {
+        return Err(Failure::new(Kind::Usage, "--continue stands alone or behind `run`"));
+    }
+    match command {
         Command::Run(run) => run::execute(&paths, run).await,
         Command::Attach(asked) => sessions::attach(&paths, asked).await,
         Command::Stop(asked) => sessions::stop(&paths, asked).await,

@@ -77,6 +77,11 @@ impl Kind {
         }
     }
 
+    /// Whether nothing went wrong: it stopped, and goes on when a person says so.
+    pub(crate) fn is_pause(self) -> bool {
+        matches!(self, Self::WaitsForApproval | Self::BudgetExhausted | Self::Interrupted)
+    }
+
     /// What to do about it; in docs/exit-codes.md.
     #[cfg(test)]
     pub(crate) fn remedy(self) -> &'static str {

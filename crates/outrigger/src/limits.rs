@@ -149,3 +149,46 @@ pub(crate) const SKILLS_MAX: usize = 500;
 pub(crate) const SKILLS_PROMPT_BYTES_MAX: usize = 32 << 10;
 /// Lines of one thing that waits in a list of all; the rest of it is shown by its name.
 pub(crate) const INBOX_LINES_MAX: usize = 16;
+
+/// The narrowest terminal that anything is fitted into; on a narrower one rows are broken by it.
+pub(crate) const COLUMNS_MIN: usize = 10;
+/// The end of a command's output that is looked at of one piece of it.
+pub(crate) const TAIL_BYTES_MAX: usize = 64 << 10;
+/// Lines of the end of a command's output that are kept while it runs.
+pub(crate) const TAIL_LINES_MAX: usize = 200;
+/// What is kept of one of these lines.
+pub(crate) const TAIL_LINE_BYTES_MAX: usize = 4 << 10;
+/// Rows of a command's output that are shown while it runs.
+pub(crate) const TAIL_ROWS: usize = 5;
+/// Text of a model that may still change how it looks; more of it is taken as it is.
+pub(crate) const OPEN_TEXT_BYTES_MAX: usize = 64 << 10;
+/// Between two drawings of what is under way.
+pub(crate) const FRAME_MS: u64 = 16;
+/// How long a question stands on a terminal before it is left to the inbox.
+pub(crate) const QUESTION_MS_MAX: u64 = 600_000;
+/// How long a key belongs to the text that may have been meant, after a question came.
+pub(crate) const QUESTION_GUARD_MS: u64 = 500;
+/// How long after one Ctrl-C another one leaves.
+pub(crate) const LEAVE_MS_MAX: u64 = 2_000;
+/// What a person may write at once in a conversation; more belongs into a file.
+pub(crate) const INPUT_BYTES_MAX: usize = 256 << 10;
+/// Rows in which the text is shown that a person writes.
+pub(crate) const EDITOR_ROWS: usize = 8;
+/// Files that are offered at once for the word that is written.
+pub(crate) const OFFERS_MAX: usize = 6;
+/// The width of what is no terminal.
+pub(crate) const COLUMNS_DEFAULT: usize = 80;
+/// The height of what is no terminal, or does not say.
+pub(crate) const ROWS_DEFAULT: usize = 24;
+/// Lines that a person wrote in conversations before, of which they can have one again.
+pub(crate) const HISTORY_LINES_MAX: usize = 500;
+/// Sessions among which the last one of a directory is looked for.
+pub(crate) const LAST_SEARCHED_MAX: usize = 200;
+/// Rows of what was said last that a person is shown who goes on.
+pub(crate) const RECAP_ROWS_MAX: usize = 12;
+/// Sessions that a conversation lists.
+pub(crate) const SESSIONS_SHOWN: usize = 15;
+/// How long one who leaves a conversation waits for its session to rest.
+pub(crate) const CLOSE_MS_MAX: u64 = 2_000;
+/// Rows of a conversation that can be drawn again when its terminal was resized.
+pub(crate) const PRINTED_ROWS_MAX: usize = 300;

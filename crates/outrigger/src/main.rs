@@ -7,10 +7,12 @@
 #![forbid(unsafe_code)]
 
 mod abandoned;
+mod change;
 mod cli;
 mod command;
 mod compose;
 mod config;
+mod conversation;
 mod exit;
 mod flags;
 mod limits;
@@ -19,6 +21,7 @@ mod notify;
 mod outside;
 mod paths;
 mod project;
+mod question;
 #[cfg(test)]
 mod reference;
 mod repository;
@@ -26,6 +29,7 @@ mod rules;
 mod session;
 mod show;
 mod skills;
+mod terminal;
 mod waiting;
 
 use clap::Parser;
@@ -43,7 +47,7 @@ fn main() -> ExitCode {
     // environment.
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let cli = cli::Cli::parse();
-    let json = cli.command.wants_json();
+    let json = cli.command.as_ref().is_some_and(cli::Command::wants_json);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = match runtime {

@@ -3,32 +3,41 @@
 pub(crate) mod amounts;
 mod arguments;
 mod inert;
+mod markdown;
+mod output_tail;
 mod patch;
 mod question;
+pub(crate) mod region;
+pub(crate) mod row;
 mod status;
+mod text_stream;
 mod timeline;
 mod totals;
+mod transcript;
+mod typed_lines;
 
 use anstream::AutoStream;
-use anstyle::{AnsiColor, Style};
-use outrigger_agent::{Event, Record, Seq, SessionId};
+use outrigger_agent::{Record, Seq, SessionId};
 use outrigger_engine::{LiveOutput, Warning};
 use serde_json::json;
-use std::collections::BTreeMap;
-use std::io::Write;
+use std::cell::RefCell;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
+use tokio::sync::Mutex;
 
 pub(crate) use amounts::count;
 pub(crate) use arguments::arguments;
 pub(crate) use inert::{inert, word};
-pub(crate) use status::Status;
-pub(crate) use timeline::{Line, Timeline, Tone};
+pub(crate) use status::{Status, is_dumb};
+pub(crate) use timeline::{Line, Tone};
 pub(crate) use totals::Totals;
+pub(crate) use transcript::{Room, Transcript, retrying};
+pub(crate) use typed_lines::Lines;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Json, Output};
 use crate::limits;
-use amounts::seconds;
+use row::{Paint, Row};
 
 /// Where steps are shown: on standard error for people, on standard output for programs.
 #[derive(Debug)]
@@ -36,42 +45,57 @@ pub(crate) struct Screen {
     output: Output,
     /// Lines for people go there.
     stream: Stream,
-    timeline: Timeline,
-    /// Of subagents.
-    below: BTreeMap<SessionId, Below>,
+    transcript: Transcript,
     status: Status,
-}
-
-/// What is known of a subagent.
-#[derive(Debug, Default)]
-struct Below {
-    /// Its name, as far as it was told.
-    agent: String,
-    timeline: Timeline,
+    /// What whoever sits at the terminal types.
+    lines: Mutex<Lines>,
 }
 
 /// Where lines for people go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 enum Stream {
     Stderr,
     Stdout,
+    /// They are kept, for who shows them.
+    Kept(RefCell<Vec<Row>>),
 }
 
 impl Screen {
     pub(crate) fn new(output: Output) -> Self {
         let wanted = output.json.is_none() && !output.quiet;
-        let (timeline, status) = (Timeline::default(), Status::new(wanted));
-        Self { output, stream: Stream::Stderr, timeline, below: BTreeMap::new(), status }
+        let status = Status::new(wanted);
+        let transcript = match wanted && std::io::stderr().is_terminal() {
+            true => Transcript::live_in(status.room()),
+            false => Transcript::default(),
+        };
+        let lines = Mutex::default();
+        Self { output, stream: Stream::Stderr, transcript, status, lines }
     }
 
     /// One whose lines are themselves what was asked for.
     pub(crate) fn on_stdout(output: Output) -> Self {
-        Self { stream: Stream::Stdout, ..Self::new(output) }
+        let transcript = Transcript::default();
+        Self { stream: Stream::Stdout, transcript, ..Self::new(output) }
+    }
+
+    /// One that keeps what it is told, and shows nothing.
+    pub(crate) fn keeping() -> Self {
+        let silent = Self::new(Output { json: None, quiet: true });
+        let output = Output { json: None, quiet: false };
+        Self { stream: Stream::Kept(RefCell::default()), output, ..silent }
+    }
+
+    /// What was kept since this was asked last.
+    pub(crate) fn kept(&self) -> Vec<Row> {
+        match &self.stream {
+            Stream::Kept(rows) => std::mem::take(&mut *rows.borrow_mut()),
+            Stream::Stderr | Stream::Stdout => Vec::new(),
+        }
     }
 
     /// One that shows all of what tools put out.
     pub(crate) fn in_full(mut self) -> Self {
-        self.timeline = Timeline::in_full();
+        self.transcript = Transcript::in_full();
         self
     }
 
@@ -81,42 +105,33 @@ impl Screen {
 
     /// Takes note of what happened before, to which what comes may refer.
     pub(crate) fn learn(&mut self, record: &Record) {
-        drop(self.timeline.lines(record));
+        self.transcript.learn(record);
     }
 
     /// An event became durable.
     pub(crate) fn event(&mut self, record: &Record) {
-        let lines = self.timeline.lines(record);
+        let rows = self.transcript.event(record);
         match self.output.json {
             // If it can't be written, the result can't be either, and that is told.
             Some(Json::Events) => drop(out(&of_record(record))),
             Some(Json::Object) => {}
             None if self.output.quiet => {}
-            None => lines.iter().for_each(|line| self.print(line)),
+            None => self.print(&rows),
         }
-        self.status.wait_for(self.timeline.waiting());
+        self.status.wait_for(self.transcript.waiting());
+        self.status.open(self.transcript.open());
     }
 
     /// Takes note of what a subagent did before.
-    pub(crate) fn learn_below(&mut self, session: &SessionId, record: &Record) -> Vec<Line> {
-        let below = self.below.entry(session.clone()).or_default();
-        if let Event::Opened(spec) = &record.event {
-            below.agent = spec.role.agent.clone().unwrap_or_default();
-        }
-        below.timeline.lines(record)
+    pub(crate) fn learn_below(&mut self, session: &SessionId, record: &Record) {
+        self.transcript.learn_below(session, record);
     }
 
     /// An event of a subagent became durable: what it does is shown, and what went wrong.
     pub(crate) fn event_below(&mut self, session: &SessionId, record: &Record) {
-        if self.output.json.is_some() || self.output.quiet {
-            return;
-        }
-        let lines = self.learn_below(session, record);
-        let agent = self.below.get(session).map_or_else(String::new, |below| inert(&below.agent));
-        let told = |line: &Line| matches!(line.tone, Tone::Step | Tone::Warning | Tone::Error);
-        for line in lines.into_iter().filter(told) {
-            let text = format!("  ⎿ {agent}: {}", line.text.trim_start());
-            self.print(&Line::new(Tone::Detail, text));
+        let rows = self.transcript.event_below(session, record);
+        if self.tells() {
+            self.print(&rows);
         }
     }
 
@@ -128,7 +143,8 @@ impl Screen {
     }
 
     /// Time went by.
-    pub(crate) fn tick(&self) {
+    pub(crate) fn tick(&mut self) {
+        self.transcript.resize(self.status.room());
         self.status.show();
     }
 
@@ -160,20 +176,36 @@ impl Screen {
         done
     }
 
-    fn print(&self, line: &Line) {
+    fn print(&self, rows: &[Row]) {
+        if rows.is_empty() {
+            return;
+        }
         self.status.erase();
-        match self.stream {
-            Stream::Stderr => print(line),
-            Stream::Stdout => drop(out(&styled(line))),
+        for row in rows {
+            match &self.stream {
+                Stream::Stderr => print(row),
+                Stream::Stdout => drop(out(&row.painted(Paint::Styled))),
+                Stream::Kept(rows) => rows.borrow_mut().push(row.clone()),
+            }
         }
     }
 
-    /// Something is under way.
-    pub(crate) fn live(&self, live: &LiveOutput) {
-        if let LiveOutput::Retrying { wait_ms, reason } = live {
-            let wait = seconds(*wait_ms);
-            self.note(Tone::Warning, format!("! {}; asking again in {wait:.1} s", inert(reason)));
+    fn print_line(&self, line: &Line) {
+        self.print(&[Row::of(line)]);
+    }
+
+    /// Something is under way, of an effect of the session, or of a subagent's.
+    pub(crate) fn live(&mut self, effect: Option<Seq>, live: &LiveOutput) {
+        let mut rows = match effect {
+            Some(effect) => self.transcript.under_way(effect, live),
+            None => retrying(live).into_iter().collect(),
+        };
+        rows.extend(self.transcript.advance());
+        if self.tells() {
+            self.print(&rows);
         }
+        self.status.wait_for(self.transcript.waiting());
+        self.status.open(self.transcript.open());
     }
 
     /// Something went wrong beside the turn, which goes on.
@@ -185,8 +217,13 @@ impl Screen {
     /// A line that is no event.
     pub(crate) fn note(&self, tone: Tone, text: impl Into<String>) {
         if self.tells() {
-            self.print(&Line::new(tone, inert(&text.into())));
+            self.print_line(&Line::new(tone, inert(&text.into())));
         }
+    }
+
+    /// Whether what is noted is only kept.
+    fn keeps(&self) -> bool {
+        matches!(self.stream, Stream::Kept(_))
     }
 
     /// Whether a person reads what is noted.
@@ -207,14 +244,14 @@ impl Screen {
 
     fn some_of_patch(&self, patch: &[u8], most: (usize, usize)) {
         if self.tells() {
-            patch::lines(patch, most).iter().for_each(|line| self.print(line));
+            self.print(&patch::lines(patch, most).iter().map(Row::of).collect::<Vec<_>>());
         }
     }
 
     /// All of a diff that a person answers for.
     pub(crate) fn whole_diff(&self, diff: &str) {
         if self.tells() {
-            diff.lines().for_each(|text| self.print(&patch::line(text)));
+            self.print(&diff_rows(diff, usize::MAX));
         }
     }
 
@@ -226,6 +263,8 @@ impl Screen {
         self.status.erase();
         match self.output.json {
             Some(_) => out(&object.to_string()),
+            // Where both are one terminal, it stands there already.
+            None if self.transcript.has_shown(answer) && std::io::stdout().is_terminal() => Ok(()),
             None => out(&inert(answer)),
         }
     }
@@ -233,14 +272,29 @@ impl Screen {
 
 /// An error: for people on standard error, for programs as an object as well.
 pub(crate) fn failure(failure: &Failure, json: bool) {
-    print(&Line::new(Tone::Error, format!("error: {}", inert(&failure.message))));
+    let (tone, what) = match failure.kind.is_pause() {
+        true => (Tone::Warning, "paused"),
+        false => (Tone::Error, "error"),
+    };
+    let say = |tone, text: &str| print(&Row::of(&Line::new(tone, inert(text))));
+    say(tone, &format!("{what}: {}", failure.message));
     for hint in &failure.hints {
-        print(&Line::new(Tone::Detail, format!("hint: {}", inert(hint))));
+        say(Tone::Detail, &format!("hint: {hint}"));
     }
     if json && !failure.is_told {
         // The exit code says it as well.
         drop(line(&json!({ "type": "error", "error": failure.object() })));
     }
+}
+
+/// Markdown as rows that fit the terminal that standard output is.
+pub(crate) fn markdown_rows(text: &str) -> Vec<Row> {
+    markdown::rows(text, columns().unwrap_or(limits::COLUMNS_DEFAULT).saturating_sub(1))
+}
+
+/// A diff, coloured, up to a limit.
+pub(crate) fn diff_rows(diff: &str, lines_max: usize) -> Vec<Row> {
+    patch::lines(diff.as_bytes(), (lines_max, usize::MAX)).iter().map(Row::of).collect()
 }
 
 /// An event for programs, on one line. What providers said stands there as it came, also
@@ -296,14 +350,9 @@ pub(crate) fn out(text: &str) -> Outcome {
     }
 }
 
-fn print(line: &Line) {
+fn print(row: &Row) {
     let mut stderr = AutoStream::auto(std::io::stderr());
-    drop(writeln!(stderr, "{}", styled(line)));
-}
-
-fn styled(line: &Line) -> String {
-    let style = style(line.tone);
-    format!("{style}{}{style:#}", line.text)
+    drop(writeln!(stderr, "{}", row.painted(Paint::Styled)));
 }
 
 /// Warnings of one kind in a line each, as many as somebody reads.
@@ -328,20 +377,6 @@ pub(crate) fn when(at_ms: u64) -> String {
     local.map_or_else(|| at_ms.to_string(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
-fn style(tone: Tone) -> Style {
-    let color = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
-    match tone {
-        Tone::Plain => Style::new(),
-        Tone::Strong => Style::new().bold(),
-        Tone::Detail => Style::new().dimmed(),
-        Tone::Good | Tone::Added => color(AnsiColor::Green),
-        Tone::Removed => color(AnsiColor::Red),
-        Tone::Warning => color(AnsiColor::Yellow),
-        Tone::Error => color(AnsiColor::Red).bold(),
-        Tone::Step => color(AnsiColor::Cyan),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -362,7 +397,7 @@ mod tests {
             let shown = of_record(&record);
             assert!(shown.starts_with(r#"{"type":"event","record":{"seq":3,"#), "{shown}");
             assert!(shown.contains(&native.replace('\n', " ")) && !shown.contains('\n'));
-            drop(Timeline::default().lines(&record));
+            drop(Transcript::default().event(&record));
         }
     }
 }

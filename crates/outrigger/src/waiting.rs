@@ -2,7 +2,9 @@
 //!
 //! Owns the name by which people write an effect that waits, and what is told of it.
 
-use outrigger_agent::{ApprovalRequest, Digest, Effect, Seq, SessionId, State, ToolSpec, Work};
+use outrigger_agent::{
+    ApprovalRequest, Digest, Effect, Seq, SessionId, State, ToolKind, ToolSpec, Work,
+};
 use outrigger_store::{Journal, SessionRow};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -111,8 +113,13 @@ impl PendingApproval {
         }
     }
 
+    /// Whether it is a call that changes a file, so that it can be shown as a diff.
+    pub(crate) fn changes_file(&self) -> bool {
+        self.tool().is_some_and(|tool| tool.kind == ToolKind::WriteFiles)
+    }
+
     /// What it is, and its arguments as they are.
-    fn words(&self) -> (&str, &str) {
+    pub(crate) fn words(&self) -> (&str, &str) {
         match self.work() {
             Some(Work::CallTool(call)) => {
                 let arguments = self.state.call(call).map_or("", |call| call.arguments.as_str());
@@ -186,7 +193,7 @@ impl PendingApproval {
 
     /// For people: what is asked, then the arguments, a line each.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let (tool, arguments) = self.words();
+        let tool = self.words().0;
         let Some((_, asked)) = self.asked() else { return Vec::new() };
         let mut first = format!("{}  {tool}  asked by {}", self.id(), asked.rules.join(", "));
         if !asked.approvers.is_empty() {
@@ -204,24 +211,37 @@ impl PendingApproval {
         let title = inert(&self.title).replace(['\n', '\t'], " ");
         let mut lines = vec![inert(&first).to_string(), format!("    of: {title}")];
         lines.extend(budget);
+        lines.extend(self.details().into_iter().map(|line| format!("    {line}")));
+        lines
+    }
+
+    /// For who is asked now: what would be done, a line each.
+    pub(crate) fn act(&self) -> Vec<String> {
+        let whose = if session::is_below(&self.session) { " in a subagent" } else { "" };
+        let mut lines = vec![inert(&format!("{}{whose}", self.words().0))];
+        lines.extend(self.details());
+        lines
+    }
+
+    /// What the tool, its command and its arguments say, a line each.
+    fn details(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         if let Some(outside) = self.tool().and_then(|tool| tool.outside.as_ref()) {
             let (server, tool) = (&outside.server, word(&outside.tool));
-            lines.push(format!(
-                "    by the server {server}: see outrigger tools show {server} {tool}"
-            ));
+            lines.push(format!("by the server {server}: see outrigger tools show {server} {tool}"));
         }
         if let Some(label) = self.label().filter(|label| !label.is_clean()) {
             let touches = label.touches.iter().map(|path| format!("names {path}"));
             let opaque = label.opaque.then(|| "does what its text does not say".to_owned());
             let said: Vec<_> = touches.chain(opaque).collect();
-            lines.push(format!("    the command {}", inert(&said.join(", and "))));
+            lines.push(format!("the command {}", inert(&said.join(", and "))));
         }
+        let arguments = self.words().1;
         if !arguments.is_empty() {
-            let shown = match self.work() {
+            lines.extend(match self.work() {
                 Some(Work::CallTool(_)) => show::arguments(arguments),
                 _ => vec![inert(arguments)],
-            };
-            lines.extend(shown.into_iter().map(|line| format!("    {line}")));
+            });
         }
         lines
     }

@@ -31,7 +31,7 @@ pub use git::IndexProblem;
 pub use git::inside::{OBJECTS, SandboxRepository};
 pub use hazard::{Grade, Hazard, hazards, leads_out};
 pub use names::is_git;
-pub use pack::{DirectoryArchive, Limits, pack};
+pub use pack::{DirectoryArchive, Limits, files, pack};
 pub use patch::{one_file, patch};
 pub use rules::Rules;
 pub use scratch::nameless;

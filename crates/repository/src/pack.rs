@@ -80,6 +80,18 @@ pub fn pack(
     Ok(DirectoryArchive { archive, files, bytes, left_out, dependencies })
 }
 
+/// The paths of what [`pack`] would copy, relative to the directory, in order; those that are
+/// no text are left out.
+///
+/// # Errors
+/// If the directory can't be read, has too many files, or its repository is damaged.
+pub fn files(dir: &Path, user: &Rules, files_max: u64) -> Result<Vec<String>, Error> {
+    let opened = Dir::open(dir).map_err(Error::directory(dir))?;
+    let policy = DependencyPolicy::Apart(&[]);
+    let Listing { paths, .. } = listing::list(dir, &opened, user, files_max, policy)?;
+    Ok(paths.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).collect())
+}
+
 /// Checks the limits before anything is copied, which takes its time.
 fn measure<'a>(
     dir: &Dir,

@@ -69,7 +69,7 @@ impl World {
             asked: Some(asked.clone()),
             answer,
         };
-        let yes = Answer::Approved { rule_set: asked.rule_set, seen: None };
+        let yes = Answer::Approved { rule_set: asked.rule_set, seen: None, standing: None };
         let first = match says(seed, &call.call, call.amends.is_some()) {
             Says::Yes | Says::YesAndNo => yes.clone(),
             Says::No => denied(),
@@ -131,7 +131,7 @@ impl World {
             asked: Some(asked.clone()),
             answer,
         };
-        let yes = || Answer::Approved { rule_set: asked.rule_set, seen: None };
+        let yes = || Answer::Approved { rule_set: asked.rule_set, seen: None, standing: None };
         let any = |rng: &mut fastrand::Rng| if rng.u8(..3) > 0 { yes() } else { denied() };
         let (mine, other) = (any(&mut rng), any(&mut rng));
         if rng.bool() {

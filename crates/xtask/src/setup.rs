@@ -117,6 +117,12 @@ const NEEDS: &[Need] = &[
         purpose: "commands in sandboxes",
     },
     Need {
+        sign: Sign::Programs(&["tmux"]),
+        debian: "tmux",
+        fedora: "tmux",
+        purpose: "what a terminal shows of a conversation",
+    },
+    Need {
         sign: Sign::Programs(&["python3"]),
         debian: "python3",
         fedora: "python3",

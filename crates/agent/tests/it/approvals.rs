@@ -156,7 +156,7 @@ fn an_approval_is_escalated_if_it_was_given_late_enough() {
         bench.now_ms = since_ms + waited;
         assert_eq!(waiting.is_escalated(approvals, rule_set, bench.now_ms), expected);
         assert!(!waiting.is_escalated(approvals, build::rule_set(), bench.now_ms), "not by others");
-        bench.append(answered(effect, Answer::Approved { rule_set, seen: None }));
+        bench.append(answered(effect, Answer::Approved { rule_set, seen: None, standing: None }));
         bench.now_ms += 100_000;
         let approved = &bench.state.effect(effect).unwrap().approved;
         let found: Vec<_> = approved.iter().map(|approved| approved.escalated).collect();

@@ -207,7 +207,7 @@ fn a_soft_limit_asks_once_and_then_the_hard_one_holds() {
     expect![[r#"
         said "Do it."
         withheld: the next step crosses the soft limit on the money of the session
-        answered ask_model: Approved { rule_set: RuleSetHash([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), seen: None }
+        answered ask_model: Approved { rule_set: RuleSetHash([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), seen: None, standing: None }
         started ask_model (attempt 1, 1 steps, 148 tokens)
         settled ask_model: done
         started call a recall (attempt 1, 1 steps, 0 tokens)

@@ -151,7 +151,7 @@ pub(crate) fn ask(rule: &str) -> Verdict {
 }
 
 pub(crate) fn approved() -> Answer {
-    Answer::Approved { rule_set: rule_set(), seen: None }
+    Answer::Approved { rule_set: rule_set(), seen: None, standing: None }
 }
 
 pub(crate) fn answered(effect: Seq, answer: Answer) -> Event {

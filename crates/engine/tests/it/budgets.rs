@@ -110,7 +110,7 @@ async fn what_was_lost_is_refused_with_its_own_cause() {
     let state = engine.state(&id).await.unwrap();
     let (_, effect, question) = state.asked().next().unwrap();
     assert_eq!(question.budget, Some(of_org(Cause::Soft(Measure::Steps))));
-    let answer = Answer::Approved { rule_set: effect.judged.unwrap(), seen: None };
+    let answer = Answer::Approved { rule_set: effect.judged.unwrap(), seen: None, standing: None };
     let by = "person:test".to_owned();
     let given = AnswerRequest { effect: asked[0], by, arguments: None, asked: None, answer };
     engine.answer(&id, given).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_yes_to_the_rules_is_none_to_a_budget() {
             by: "person:test".to_owned(),
             arguments: None,
             asked: Some(asked.clone()),
-            answer: Answer::Approved { rule_set: asked.rule_set, seen: None },
+            answer: Answer::Approved { rule_set: asked.rule_set, seen: None, standing: None },
         };
         if let [stale, now] = &questions[..] {
             assert_eq!((stale.budget.is_some(), now.budget.is_some()), (false, true));

@@ -42,7 +42,7 @@ async fn asked(world: &mut World) -> (Engine, Seq) {
 
 async fn approve(engine: &Engine, effect: Seq, by: &str) -> Result<(), Error> {
     let (by, rule_set) = (by.to_owned(), rules().hash());
-    let answer = Answer::Approved { rule_set, seen: None };
+    let answer = Answer::Approved { rule_set, seen: None, standing: None };
     let given = AnswerRequest { effect, by, arguments: None, asked: None, answer };
     engine.answer(&session("s1"), given).await
 }
@@ -74,7 +74,7 @@ async fn an_answer_that_was_given_too_early_is_worth_nothing_later() {
     let id = session("s1");
     let state = engine.state(&id).await.unwrap();
     let (by, rule_set) = ("person:ada".to_owned(), rules().hash());
-    let answer = Answer::Approved { rule_set, seen: None };
+    let answer = Answer::Approved { rule_set, seen: None, standing: None };
     tokio::time::advance(HOUR / 2).await;
     let early = Event::Answered { effect, by, arguments: None, answer };
     let (now_ms, summary) = (world.now_ms(), SessionSummary::default());

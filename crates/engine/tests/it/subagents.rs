@@ -192,7 +192,7 @@ async fn one_that_waits_for_a_person_holds_nothing() {
         assert!(listed.iter().all(|listed| listed.state == LifecycleState::Cold), "{listed:?}");
         let waiting = engine.state(&below).await.unwrap();
         let (effect, _, asked) = waiting.asked().next().unwrap();
-        let answer = Answer::Approved { rule_set: asked.rule_set, seen: None };
+        let answer = Answer::Approved { rule_set: asked.rule_set, seen: None, standing: None };
         let by = "person:test".to_owned();
         let given = AnswerRequest { effect, by, arguments: None, asked: None, answer };
         if same_process {

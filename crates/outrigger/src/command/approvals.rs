@@ -2,7 +2,7 @@
 //! be done, and the person's answer.
 
 use clap::Args;
-use outrigger_agent::{Answer, FileBaseline, SessionId, ToolKind};
+use outrigger_agent::{Answer, FileBaseline, SessionId};
 use outrigger_engine::AnswerRequest;
 use serde_json::json;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::detach::Driver;
 use super::remind;
 use super::sessions::{GoOn, More, go_on};
+use crate::change::ProposedChange;
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
@@ -107,12 +108,12 @@ async fn one(paths: &Paths, store: &Store, id: &str, output: Output) -> Outcome<
     if waiting.asked().is_none() {
         return Err(over(&waiting));
     }
-    let change = Change::of(paths, store, &waiting).await?;
+    let change = change(paths, store, &waiting).await?;
     if output.json.is_some() {
         let mut object = waiting.object();
         object["type"] = json!("waiting");
         object["diff"] = json!(change.as_ref().map(|change| &change.diff));
-        object["seen"] = json!(change.as_ref().map(Change::name));
+        object["seen"] = json!(change.as_ref().map(ProposedChange::name));
         show::line(&object)?;
         return Ok(0);
     }
@@ -127,40 +128,21 @@ async fn one(paths: &Paths, store: &Store, id: &str, output: Output) -> Outcome<
     Ok(0)
 }
 
-/// What an effect would make of a file.
-struct Change {
-    diff: String,
-    seen: FileBaseline,
-}
-
-impl Change {
-    async fn of(paths: &Paths, store: &Store, waiting: &PendingApproval) -> Outcome<Option<Self>> {
-        if waiting.tool().is_none_or(|tool| tool.kind != ToolKind::WriteFiles) {
-            return Ok(None);
-        }
-        let config = Config::of_files(paths.configs())?;
-        let engine = compose::caretaker(paths, &config, store).await?;
-        let preview = engine.preview(&waiting.session, &waiting.state, waiting.effect).await;
-        // It may have been cold, and goes on waiting.
-        drop(outrigger_engine::suspend(&engine, &waiting.session).await);
-        let preview = preview?;
-        Ok(preview.map(|preview| {
-            let seen = preview.seen();
-            let (path, before) = (preview.path, preview.before.as_deref());
-            let diff = outrigger_repository::one_file(&path, before, &preview.after);
-            Self { diff: String::from_utf8_lossy(&diff).into_owned(), seen }
-        }))
+/// What an effect would make of a file, as an engine of its own sees it.
+async fn change(
+    paths: &Paths,
+    store: &Store,
+    waiting: &PendingApproval,
+) -> Outcome<Option<ProposedChange>> {
+    if !waiting.changes_file() {
+        return Ok(None);
     }
-
-    /// By which a person says that this is what they looked at.
-    fn name(&self) -> String {
-        match &self.seen {
-            FileBaseline::Absent => "absent".to_owned(),
-            FileBaseline::File(digest) => {
-                digest.as_str().chars().take(limits::SEEN_CHARS).collect()
-            }
-        }
-    }
+    let config = Config::of_files(paths.configs())?;
+    let engine = compose::caretaker(paths, &config, store).await?;
+    let change = ProposedChange::of(&engine, waiting).await;
+    // It may have been cold, and goes on waiting.
+    drop(outrigger_engine::suspend(&engine, &waiting.session).await);
+    change
 }
 
 fn over(waiting: &PendingApproval) -> Failure {
@@ -176,7 +158,7 @@ pub(crate) async fn approve(paths: &Paths, asked: Approve) -> Outcome<u8> {
         Some(arguments) => Answer::Amended { arguments },
         None => {
             let rule_set = question.rule_set;
-            let change = Change::of(paths, &store, &waiting).await?;
+            let change = change(paths, &store, &waiting).await?;
             let screen = Screen::new(asked.output);
             waiting.lines().into_iter().for_each(|line| screen.note(Tone::Plain, line));
             let seen = match change {
@@ -185,7 +167,7 @@ pub(crate) async fn approve(paths: &Paths, asked: Approve) -> Outcome<u8> {
                     Some(looked_at(change, asked.seen.as_deref(), &waiting, screen).await?)
                 }
             };
-            Answer::Approved { rule_set, seen }
+            Answer::Approved { rule_set, seen, standing: None }
         }
     };
     let said = if matches!(answer, Answer::Approved { .. }) { "approved" } else { "changed" };
@@ -194,7 +176,7 @@ pub(crate) async fn approve(paths: &Paths, asked: Approve) -> Outcome<u8> {
 
 /// What the person approves is what they saw: they say so, or are shown it now.
 async fn looked_at(
-    change: Change,
+    change: ProposedChange,
     seen: Option<&str>,
     waiting: &PendingApproval,
     screen: Screen,

@@ -6,7 +6,9 @@ use outrigger_store::{Journal, Retry, load_all};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 
+use super::ask::{AskOutcome, Asker, asks};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
 use crate::session;
 use crate::show::{Screen, Tone};
 use crate::waiting::PendingApproval;
@@ -47,16 +49,25 @@ impl Interrupts {
     }
 }
 
-/// Drives. Ctrl-C interrupts the turn; a second one leaves it to be resumed. An answer that
-/// comes just when it stops to wait for one is acted on.
+/// What a session is driven with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Driving<'a> {
+    pub(crate) paths: &'a Paths,
+    pub(crate) engine: &'a Engine,
+    pub(crate) journal: &'a dyn Journal,
+    pub(crate) session: &'a SessionId,
+}
+
+/// Drives. Ctrl-C interrupts the turn; a second one leaves it to be resumed. Whoever sits at a
+/// terminal is asked what the rules ask. An answer that comes just when it stops to wait for
+/// one is acted on.
 pub(crate) async fn drive(
-    engine: &Engine,
-    journal: &dyn Journal,
-    session: &SessionId,
+    driving: Driving<'_>,
     after: Seq,
     screen: &mut Screen,
     interrupts: &mut Interrupts,
 ) -> Outcome<Park> {
+    let Driving { paths, engine, journal, session } = driving;
     let mut notices = engine.feed().listen();
     let host = EmbeddedHost::new(engine.clone());
     let mut shown = after;
@@ -71,58 +82,114 @@ pub(crate) async fn drive(
     catch_up(journal, session, &mut shown, screen).await?;
     learn_below(journal, session, screen).await?;
     host.poke(session)?;
+    let mut asker = Asker::new(paths, engine, journal, session);
     let (mut interrupted, mut ticks) = (0, screen.ticks());
+    // What it waits for, while somebody is asked.
+    let mut parked: Option<Park> = None;
     loop {
-        tokio::select! {
+        let came = tokio::select! {
             biased;
-            notice = notices.recv() => match notice {
-                Ok((from, Notice::Appended(record))) if from == *session => {
-                    if record.seq == shown.next() {
-                        screen.event(&record);
-                        shown = record.seq;
-                    } else if record.seq > shown {
-                        catch_up(journal, session, &mut shown, screen).await?;
-                    }
+            notice = notices.recv() => {
+                match noticed(driving, notice, &mut shown, screen).await? {
+                    MayAsk::Yes => asker.look(screen).await?,
+                    MayAsk::No => AskOutcome::Open,
                 }
-                Ok((from, Notice::Appended(record))) => screen.event_below(&from, &record),
-                Ok((_, Notice::Live(_, live))) => screen.live(&live),
-                Ok((_, Notice::Warning(warning))) => screen.warning(&warning),
-                Err(RecvError::Lagged(_)) => catch_up(journal, session, &mut shown, screen).await?,
-                Err(RecvError::Closed) => return Err(Failure::from(Error::Driver(session.clone()))),
-            },
+            }
             () = interrupts.next() => {
                 interrupted += 1;
-                if interrupted > 1 {
+                if interrupted > 1 || parked.is_some() {
                     return Err(left(session));
                 }
-                screen.note(Tone::Warning, "! stopping; press Ctrl-C again to leave at once");
-                match engine.interrupt(session, session::WHO).await {
-                    // What is known is still held: it is for the person to give it up.
-                    Err(Error::Journal { source, .. }) if source.retry() == Retry::Later => {
-                        screen.note(Tone::Warning, format!("! it can't be written down: {source}"));
-                    }
-                    done => done?,
-                }
-                host.poke(session)?;
+                stop(driving, &host, screen).await?;
+                AskOutcome::Open
             }
-            park = host.parked(session) => {
+            line = screen.line(), if asker.is_open() => asker.take(line?, screen).await?,
+            () = asker.patience() => {
+                asker.leave(screen, "nobody answered");
+                AskOutcome::Left
+            }
+            park = host.parked(session), if parked.is_none() => {
                 let park = park.map_err(|error| Failure::from(&*error).hint(resume_hint(session)))?;
                 catch_up(journal, session, &mut shown, screen).await?;
-                let asked = matches!(park, Park::Answers(_));
-                if !asked || !PendingApproval::below(journal, session).await?.is_empty() {
+                if !matches!(park, Park::Answers(_)) {
                     return Ok(park);
                 }
-                host.poke(session)?;
+                let unanswered = PendingApproval::below(journal, session).await?;
+                parked = Some(park).filter(|_| !unanswered.is_empty());
+                if parked.is_some() { AskOutcome::Left } else { AskOutcome::Answered }
             }
-            _ = ticks.tick() => screen.tick(),
+            _ = ticks.tick() => {
+                screen.tick();
+                let over = parked.is_some() && asker.is_over(screen).await?;
+                if over { AskOutcome::Answered } else { AskOutcome::Open }
+            }
+        };
+        let came = if came == AskOutcome::Left { asker.look(screen).await? } else { came };
+        match (came, parked.take()) {
+            (AskOutcome::Answered, _) => host.poke(session)?,
+            (AskOutcome::Left, Some(park)) => return Ok(park),
+            (_, still) => parked = still,
         }
     }
+}
+
+/// Whether something happened after which somebody may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MayAsk {
+    Yes,
+    No,
+}
+
+/// Shows what is told of the session and its subagents.
+async fn noticed(
+    driving: Driving<'_>,
+    notice: Result<(SessionId, Notice), RecvError>,
+    shown: &mut Seq,
+    screen: &mut Screen,
+) -> Outcome<MayAsk> {
+    let Driving { journal, session, .. } = driving;
+    match notice {
+        Ok((from, Notice::Appended(record))) => {
+            if from != *session {
+                screen.event_below(&from, &record);
+            } else if record.seq == shown.next() {
+                screen.event(&record);
+                *shown = record.seq;
+            } else if record.seq > *shown {
+                catch_up(journal, session, shown, screen).await?;
+            }
+            if asks(&record) {
+                return Ok(MayAsk::Yes);
+            }
+        }
+        Ok((from, Notice::Live(effect, live))) => {
+            screen.live((from == *session).then_some(effect), &live);
+        }
+        Ok((_, Notice::Warning(warning))) => screen.warning(&warning),
+        Err(RecvError::Lagged(_)) => catch_up(journal, session, shown, screen).await?,
+        Err(RecvError::Closed) => return Err(Failure::from(Error::Driver(session.clone()))),
+    }
+    Ok(MayAsk::No)
+}
+
+/// Stops the turn.
+async fn stop(driving: Driving<'_>, host: &EmbeddedHost, screen: &Screen) -> Outcome {
+    let Driving { engine, session, .. } = driving;
+    screen.note(Tone::Warning, "! stopping; press Ctrl-C again to leave at once");
+    match engine.interrupt(session, session::WHO).await {
+        // What is known is still held: it is for the person to give it up.
+        Err(Error::Journal { source, .. }) if source.retry() == Retry::Later => {
+            screen.note(Tone::Warning, format!("! it can't be written down: {source}"));
+        }
+        done => done?,
+    }
+    Ok(host.poke(session)?)
 }
 
 /// Takes note of what subagents did that go on now.
 async fn learn_below(journal: &dyn Journal, session: &SessionId, screen: &mut Screen) -> Outcome {
     for (below, _) in session::tree(journal, session).await?.into_iter().skip(1) {
-        let learn = |record| drop(screen.learn_below(&below, &record));
+        let learn = |record| screen.learn_below(&below, &record);
         load_all(journal, &below, Seq::default(), learn).await?;
     }
     Ok(())

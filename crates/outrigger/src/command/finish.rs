@@ -187,7 +187,7 @@ impl Finish<'_> {
     }
 
     /// After the answer was shown. Failing here fails nothing: it is tried again.
-    async fn tidy(&self, screen: &Screen) {
+    pub(super) async fn tidy(&self, screen: &Screen) {
         // Also after an answer: more may be said. What nobody asks for is collected.
         let mut warnings =
             outrigger_engine::suspend(self.engine, self.session).await.unwrap_or_default();
@@ -197,7 +197,7 @@ impl Finish<'_> {
 
     /// The changes; `None` if there is no sandbox any more that could have any. They
     /// are those of the first sandbox: the others are for what is not to come out.
-    async fn changes(&self, state: &State) -> Outcome<Option<Changes>> {
+    pub(super) async fn changes(&self, state: &State) -> Outcome<Option<Changes>> {
         let Some(spec) = state.spec() else { return Ok(Some(Changes::default())) };
         let first = spec.sandboxes.first().map(|sandbox| sandbox.name.as_str());
         let name = first.unwrap_or(limits::SANDBOX_NAME_DEFAULT);
@@ -237,7 +237,7 @@ impl Finish<'_> {
     }
 
     /// Keeps the patch, durably. If it is empty there is none, nor one of before.
-    fn keep(&self, patch: &[u8]) -> Outcome<Option<PathBuf>> {
+    pub(super) fn keep(&self, patch: &[u8]) -> Outcome<Option<PathBuf>> {
         let path = self.patch_path();
         let kept = match patch {
             [] => fs::remove_file(&path).or_else(|error| match error.kind() {

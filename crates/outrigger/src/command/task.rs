@@ -3,12 +3,13 @@
 use outrigger_agent::{
     AccountId, Amounts, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
 };
+use outrigger_engine::Engine;
 use outrigger_repository::{DependencyPolicy, Limits, Rules};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::detach::{self, Driver};
-use super::drive::{Interrupts, drive};
+use super::drive::{Driving, Interrupts, drive};
 use super::finish::{Back, Finish};
 use crate::compose::{self, Store};
 use crate::config::{Config, ModelChoice};
@@ -16,6 +17,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Output};
 use crate::models::{self, OpenedModel};
 use crate::paths::Paths;
+use crate::session::Lock;
 use crate::show::{self, Screen, Tone};
 use crate::{abandoned, outside, project, repository, session, skills};
 
@@ -31,6 +33,16 @@ pub(crate) struct Task {
     pub(crate) driver: Driver,
 }
 
+/// A session that was opened, with what drives it.
+#[derive(Debug)]
+pub(crate) struct OpenedTask {
+    pub(crate) store: Store,
+    pub(crate) engine: Engine,
+    pub(crate) session: SessionId,
+    /// Held while it is driven.
+    pub(crate) lock: Option<Lock>,
+}
+
 /// Opens a session for a task and drives it to its end.
 pub(crate) async fn start(
     paths: &Paths,
@@ -38,6 +50,37 @@ pub(crate) async fn start(
     task: Task,
     output: Output,
 ) -> Outcome<u8> {
+    let (mut screen, driver) = (Screen::new(output), task.driver);
+    let opened = open(paths, config, task, &mut screen).await?;
+    let OpenedTask { store, engine, session, lock } = opened;
+    let back = Back::settle(paths, &session, Apply::default())?;
+    if driver == Driver::Detached {
+        drop(lock);
+        return detach::leave(paths, &session, output).await;
+    }
+    let mut interrupts = Interrupts::listen()?;
+    let driving = Driving { paths, engine: &engine, journal: &*store.journal, session: &session };
+    drive(driving, Seq::default(), &mut screen, &mut interrupts).await?;
+    let finish = Finish {
+        paths,
+        store: &store,
+        engine: &engine,
+        session: &session,
+        back,
+        retention_ms: config.retention_ms(),
+        notify: &config.notify,
+    };
+    let state = engine.state(&session).await?;
+    interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
+}
+
+/// Opens a session for a task.
+pub(crate) async fn open(
+    paths: &Paths,
+    config: &Config,
+    task: Task,
+    screen: &mut Screen,
+) -> Outcome<OpenedTask> {
     let mut opened = models::open(&task.model)?;
     config.read_only_is_there()?;
     let store = compose::store(paths).await?;
@@ -48,7 +91,6 @@ pub(crate) async fn start(
     };
     price(config, &store, &mut opened).await?;
     give_back(paths, config, &store).await?;
-    let mut screen = Screen::new(output);
     task.model.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
     let packing = pack(paths, config, &store, &task.dir);
     let PackedDirectory { mut workspace, dependencies, notes } =
@@ -58,7 +100,7 @@ pub(crate) async fn start(
     let lock = lock.ok_or_else(|| session::held(&session))?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
     let needs = (task.dir.as_path(), dependencies);
-    let project = project::prepare(paths, config, &backends, needs, &mut screen).await?;
+    let project = project::prepare(paths, config, &backends, needs, screen).await?;
     workspace.dependencies = project.dependencies;
     let servers = outside::servers(config)?;
     let engine = compose::engine(paths, config, &store, &opened, &backends, servers.clone())?;
@@ -72,30 +114,14 @@ pub(crate) async fn start(
     }
     let (skills, labels) = told_of_skills(config, &store).await?.unwrap_or_default();
     spec.system.push_str(&skills);
-    let back = Back::settle(paths, &session, task.apply)?;
+    Back::settle(paths, &session, task.apply)?;
     engine.open_labelled(&session, spec, labels, task.messages).await?;
     screen.note(Tone::Detail, format!("session {session}"));
     if backends.values().any(|backend| !backend.capabilities().resource_limits) {
         let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
         screen.note(Tone::Warning, text);
     }
-    if task.driver == Driver::Detached {
-        drop(lock);
-        return detach::leave(paths, &session, output).await;
-    }
-    let mut interrupts = Interrupts::listen()?;
-    drive(&engine, &*store.journal, &session, Seq::default(), &mut screen, &mut interrupts).await?;
-    let finish = Finish {
-        paths,
-        store: &store,
-        engine: &engine,
-        session: &session,
-        back,
-        retention_ms: config.retention_ms(),
-        notify: &config.notify,
-    };
-    let state = engine.state(&session).await?;
-    interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
+    Ok(OpenedTask { store, engine, session, lock: Some(lock) })
 }
 
 /// A name that no session has, or had.

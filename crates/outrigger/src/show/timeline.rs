@@ -7,7 +7,7 @@ use outrigger_agent::{
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
 
-use super::amounts::seconds;
+use super::amounts::{count, seconds};
 use super::inert;
 use crate::limits;
 
@@ -203,6 +203,11 @@ impl Timeline {
         }
     }
 
+    /// What an effect does.
+    pub(crate) fn work(&self, effect: Seq) -> Option<&Work> {
+        self.works.get(&effect)
+    }
+
     /// What has been under way for longest.
     pub(crate) fn waiting(&self) -> Option<(Seq, String)> {
         let effect = *self.started_ms.keys().next()?;
@@ -247,7 +252,7 @@ impl Timeline {
         text.lines().map(|text| Line::new(Tone::Plain, format!("  {text}"))).collect()
     }
 
-    /// What a tool put out, or its first lines.
+    /// What a tool put out, or its end: what it came to stands there.
     fn excerpt(&self, text: &str) -> Vec<Line> {
         let clean = inert(text);
         let lines: Vec<&str> = clean.lines().collect();
@@ -255,15 +260,11 @@ impl Timeline {
             true => (usize::MAX, usize::MAX),
             false => (limits::OUTPUT_LINES_MAX, limits::OUTPUT_LINE_CHARS_MAX),
         };
-        let shown = lines.iter().take(lines_max);
-        let mut shown: Vec<Line> = shown
-            .map(|text| Line::new(Tone::Detail, format!("  │ {}", cut(text, chars_max))))
-            .collect();
-        if let Some(more @ 1..) = lines.len().checked_sub(lines_max) {
-            let plural = if more == 1 { "" } else { "s" };
-            shown.push(Line::new(Tone::Detail, format!("  │ … {more} more line{plural}")));
-        }
-        shown
+        let before = lines.len().saturating_sub(lines_max);
+        let line = |text: String| Line::new(Tone::Detail, format!("  │ {text}"));
+        let more = (before > 0).then(|| line(format!("… {} before", count(before as u64, "line"))));
+        let shown = lines[before..].iter().map(|text| line(cut(text, chars_max)));
+        more.into_iter().chain(shown).collect()
     }
 }
 

@@ -9,6 +9,7 @@ mod budgets;
 mod canary;
 mod completions;
 mod config;
+mod conversation;
 mod cuts;
 #[expect(clippy::print_stdout, reason = "whoever runs them reads which daemon they used")]
 #[expect(dead_code, reason = "these tests end no daemon")]
@@ -45,6 +46,7 @@ mod space;
 mod subagents;
 mod support;
 mod terminal;
+mod tmux;
 mod toolserver;
 mod tricks;
 mod words;

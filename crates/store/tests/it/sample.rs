@@ -254,7 +254,7 @@ fn turn() -> Vec<Event> {
         generation: "g-1".to_owned(),
         exec: "golden-8".to_owned(),
     };
-    let answer = Answer::Approved { rule_set: rule_set(), seen: None };
+    let answer = Answer::Approved { rule_set: rule_set(), seen: None, standing: None };
     let done = vec![Part::Text("Built.".to_owned())];
     vec![
         opened(),
@@ -399,7 +399,11 @@ fn rest() -> Vec<Event> {
     let answer = Answer::Amended { arguments: r#"{"command":"make -n"}"#.to_owned() };
     let arguments = Some(Digest::of(br#"{"command":"make"}"#));
     events.push(Event::Answered { effect: Seq(7), by: by(), arguments, answer });
-    let answer = Answer::Approved { rule_set: rule_set(), seen: Some(FileBaseline::Absent) };
+    let answer = Answer::Approved {
+        rule_set: rule_set(),
+        seen: Some(FileBaseline::Absent),
+        standing: Some(Seq(3)),
+    };
     events.push(Event::Answered { effect: Seq(7), by: by(), arguments: None, answer });
     for status in [Status::Error, Status::Denied, Status::Unknown] {
         let text = "no such file".to_owned();

@@ -8,7 +8,7 @@ use outrigger_engine::ResumeChange;
 use serde_json::json;
 
 use crate::command::detach::{self, Driver};
-use crate::command::drive::{Interrupts, drive};
+use crate::command::drive::{Driving, Interrupts, drive};
 use crate::command::finish::{Back, Finish};
 use crate::command::task;
 use crate::compose::{self, Store};
@@ -82,7 +82,8 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
         return detach::leave(paths, &session, output).await;
     }
     let mut interrupts = Interrupts::listen()?;
-    drive(&engine, &*store.journal, &session, before.seq(), &mut screen, &mut interrupts).await?;
+    let driving = Driving { paths, engine: &engine, journal: &*store.journal, session: &session };
+    drive(driving, before.seq(), &mut screen, &mut interrupts).await?;
     let state = engine.state(&session).await?;
     let finish = Finish {
         paths,

@@ -1,0 +1,385 @@
+//! `outrigger` alone on a terminal: a conversation about the directory that one is in.
+//!
+//! Owns what comes from where: keys, the session's notices, what takes long. What it all means
+//! is for `conversation` to say, which is pure. Must never do what takes long before there is a
+//! prompt.
+
+mod context;
+mod face;
+mod history;
+mod jobs;
+mod last;
+mod talk;
+mod work;
+
+use clap::Args;
+use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::FuturesUnordered;
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+
+use crate::config::Config;
+use crate::conversation::{Action, Conversation, Input, Key, Slash};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::{Limits, Model};
+use crate::paths::Paths;
+use crate::show::Tone;
+use crate::show::row::Row;
+use crate::terminal::{self, Ability};
+use crate::{limits, models};
+use context::Context;
+use face::{Face, Typed};
+use jobs::JobEnd;
+use talk::{Talk, TalkNotice};
+
+/// How a conversation begins.
+#[derive(Debug, Args)]
+pub(crate) struct Converse {
+    /// Go on with the last session of this directory.
+    #[arg(long = "continue")]
+    pub(crate) again: bool,
+    #[command(flatten)]
+    pub(crate) model: Model,
+}
+
+/// Converses until the person leaves.
+pub(crate) async fn execute(paths: &Paths, asked: &Converse) -> Outcome<u8> {
+    let config = Config::load(paths.configs(), &asked.model, Limits::default())?;
+    let model = models::choose(&config.model).await?;
+    let dir =
+        std::fs::canonicalize(".").map_err(|error| Failure::from_error(Kind::NotFound, &error))?;
+    let context = Context::new(paths, config, model, dir);
+    if !asked.again {
+        context.has_model()?;
+    }
+    let mut rim = Rim::new(context, asked.again)?;
+    let ended = rim.run().await;
+    let Rim { face, conversation, talk, asides, .. } = rim;
+    face.close(&conversation, talk.as_ref().map(|talk| &talk.session));
+    // The disks of a session that rests are kept; that it rests can wait for the next time.
+    let rests = asides.for_each(|_| std::future::ready(()));
+    drop(tokio::time::timeout(Duration::from_millis(limits::CLOSE_MS_MAX), rests).await);
+    ended
+}
+
+/// What all of it is connected by.
+struct Rim {
+    context: Context,
+    face: Face,
+    conversation: Conversation,
+    talk: Option<Talk>,
+    /// What takes long, one after the other.
+    jobs: VecDeque<LocalBoxFuture<'static, JobEnd>>,
+    /// What is done beside it, and shown to nobody while it is.
+    asides: FuturesUnordered<LocalBoxFuture<'static, JobEnd>>,
+    /// What is said as soon as there is a session.
+    unsaid: Vec<String>,
+    /// Rows that are to be printed.
+    rows: Vec<Row>,
+    drawn: Option<Instant>,
+    /// Whether anything came since.
+    dirty: bool,
+    interrupts: Signal,
+    terminates: Signal,
+    begun: Instant,
+    code: Option<u8>,
+}
+
+impl Rim {
+    fn new(context: Context, again: bool) -> Outcome<Self> {
+        let listen =
+            |kind| signal(kind).map_err(|error| Failure::from_error(Kind::AgentFailed, &error));
+        let full = terminal::ability() == Ability::Full;
+        let history = if full { history::read(&context.paths) } else { Vec::new() };
+        let mut rim = Self {
+            face: if full { Face::terminal()? } else { Face::lines() },
+            conversation: Conversation::new(terminal::size(), history),
+            talk: None,
+            jobs: VecDeque::new(),
+            asides: FuturesUnordered::new(),
+            unsaid: Vec::new(),
+            rows: work::welcome(&context),
+            drawn: None,
+            dirty: true,
+            interrupts: listen(SignalKind::interrupt())?,
+            terminates: listen(SignalKind::terminate())?,
+            begun: Instant::now(),
+            code: None,
+            context,
+        };
+        let footer = rim.context.footer(None);
+        rim.conversation.update(0, Input::Footer(footer));
+        let begin = if again { jobs::go_on_with_last } else { jobs::look_for_last };
+        let job = begin(rim.context.clone());
+        if again {
+            rim.busy("looking for the last session", job);
+        } else {
+            rim.asides.push(job);
+        }
+        Ok(rim)
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    async fn run(&mut self) -> Outcome<u8> {
+        let mut ticks = tokio::time::interval(Duration::from_millis(limits::STATUS_TICK_MS));
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            if let Some(code) = self.code {
+                return Ok(code);
+            }
+            let due = self.drawn.map(|at| at + Duration::from_millis(limits::FRAME_MS));
+            let is_due = self.dirty && due.is_none_or(|due| due <= Instant::now());
+            if is_due && self.draw().is_err() {
+                // Whoever looked at it has gone.
+                return Ok(0);
+            }
+            let frame = tokio::time::sleep_until(due.unwrap_or_else(Instant::now));
+            tokio::select! {
+                biased;
+                typed = self.face.next() => self.typed(typed).await,
+                _ = self.interrupts.recv() => self.input(Input::Key(Key::Interrupt)).await,
+                _ = self.terminates.recv() => self.code = Some(Kind::Interrupted as u8),
+                () = frame, if self.dirty => {}
+                end = next(self.jobs.front_mut()) => {
+                    self.jobs.pop_front();
+                    self.ended(end).await;
+                }
+                Some(end) = self.asides.next() => self.ended(end).await,
+                came = talk::next(self.talk.as_mut()) => self.came(came).await,
+                _ = ticks.tick() => self.input(Input::Tick).await,
+            }
+            self.dirty = true;
+        }
+    }
+
+    fn draw(&mut self) -> std::io::Result<()> {
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.extend(self.conversation.settled());
+        (self.drawn, self.dirty) = (Some(Instant::now()), false);
+        self.face.draw(&rows, &self.conversation)
+    }
+
+    async fn typed(&mut self, typed: Option<Typed>) {
+        let now_ms = self.now_ms();
+        let actions = match typed {
+            Some(Typed::Input(input)) => self.conversation.update(now_ms, input),
+            Some(Typed::Line(line)) => self.conversation.line(now_ms, &line),
+            None => vec![Action::Leave],
+        };
+        // What a key does is shown at once.
+        self.drawn = None;
+        self.act(actions).await;
+    }
+
+    async fn input(&mut self, input: Input) {
+        let now_ms = self.now_ms();
+        let actions = self.conversation.update(now_ms, input);
+        self.act(actions).await;
+    }
+
+    /// What the session told.
+    async fn came(&mut self, notice: TalkNotice) {
+        let Some(talk) = &mut self.talk else { return };
+        match talk.take(notice).await {
+            Ok(inputs) => {
+                for input in inputs {
+                    let idle = matches!(input, Input::Idle);
+                    self.input(input).await;
+                    if idle && let Some(talk) = &self.talk {
+                        self.asides.push(jobs::after_turn(self.context.clone(), talk.parts()));
+                    }
+                }
+            }
+            Err(failure) => self.failed(&failure).await,
+        }
+    }
+
+    /// Shows an error, after which nothing is under way.
+    async fn failed(&mut self, failure: &Failure) {
+        self.rows.extend(work::failure(failure));
+        self.input(Input::Idle).await;
+    }
+
+    async fn act(&mut self, actions: Vec<Action>) {
+        let mut actions = VecDeque::from(actions);
+        while let Some(action) = actions.pop_front() {
+            let done = match action {
+                Action::Print(rows) => {
+                    // What was written before it stands above it.
+                    let settled = self.conversation.settled();
+                    self.rows.extend(settled.into_iter().chain(rows));
+                    Ok(())
+                }
+                Action::Leave => {
+                    self.code = Some(0);
+                    Ok(())
+                }
+                Action::Redraw => {
+                    self.face.redraw();
+                    Ok(())
+                }
+                Action::Say(text) => self.say(text).await,
+                Action::Interrupt => self.stop().await,
+                Action::Look => self.look().await,
+                Action::ListFiles => {
+                    self.asides.push(jobs::files(self.context.clone()));
+                    Ok(())
+                }
+                Action::Answer(question, decision, standing) => {
+                    let given = question.answer(&decision, standing);
+                    self.answer(&question.session, given).await
+                }
+                Action::Command(command) => {
+                    self.command(command);
+                    Ok(())
+                }
+            };
+            if let Err(failure) = done {
+                self.rows.extend(work::failure(&failure));
+            }
+        }
+    }
+
+    fn busy(&mut self, what: &str, job: LocalBoxFuture<'static, JobEnd>) {
+        self.jobs.push_back(job);
+        let now_ms = self.now_ms();
+        self.conversation.update(now_ms, Input::Busy(what.to_owned()));
+    }
+
+    async fn say(&mut self, text: String) -> Outcome {
+        history::add(&self.context.paths, &text);
+        match &mut self.talk {
+            Some(talk) if self.jobs.is_empty() => {
+                talk.say(text).await?;
+                let now_ms = self.now_ms();
+                self.conversation.update(now_ms, Input::Working);
+            }
+            _ if self.jobs.is_empty() => {
+                let job = jobs::begin(self.context.clone(), text);
+                self.busy("copying the directory", job);
+            }
+            _ => self.unsaid.push(text),
+        }
+        Ok(())
+    }
+
+    async fn stop(&mut self) -> Outcome {
+        match &mut self.talk {
+            Some(talk) => talk.interrupt().await,
+            None => Ok(()),
+        }
+    }
+
+    async fn look(&mut self) -> Outcome {
+        let Some(talk) = &mut self.talk else { return Ok(()) };
+        let questions = talk.questions(&self.context.paths).await?;
+        self.conversation.reopen();
+        let now_ms = self.now_ms();
+        let actions = self.conversation.update(now_ms, Input::Asked(questions));
+        Box::pin(self.act(actions)).await;
+        Ok(())
+    }
+
+    async fn answer(
+        &mut self,
+        session: &outrigger_agent::SessionId,
+        given: outrigger_engine::AnswerRequest,
+    ) -> Outcome {
+        let Some(talk) = &mut self.talk else { return Ok(()) };
+        talk.answer(session, given).await?;
+        let now_ms = self.now_ms();
+        self.conversation.update(now_ms, Input::Working);
+        Ok(())
+    }
+
+    fn command(&mut self, command: Slash) {
+        if let Slash::Model(Some(name)) = &command {
+            self.rows.extend(self.context.choose(name));
+            return;
+        }
+        if command == Slash::New {
+            self.talk = None;
+            self.conversation.forget();
+            self.rows.push(Row::note(Tone::Detail, "  the next message begins another session"));
+            let footer = self.context.footer(None);
+            self.conversation.update(0, Input::Footer(footer));
+            return;
+        }
+        if self.talk.as_ref().is_some_and(Talk::is_driven) && work::needs_rest(&command) {
+            let text = "! something runs in the session: Esc stops it";
+            self.rows.push(Row::note(Tone::Warning, text));
+            return;
+        }
+        let parts = self.talk.as_ref().map(Talk::parts);
+        let what = work::what(&command);
+        let job = jobs::command(self.context.clone(), parts, command);
+        self.busy(what, job);
+    }
+
+    /// What takes long has come to its end.
+    async fn ended(&mut self, end: JobEnd) {
+        let was_busy = self.jobs.is_empty() && !self.talk.as_ref().is_some_and(Talk::is_driven);
+        match end {
+            JobEnd::Rows(Ok(rows)) => self.rows.extend(rows),
+            JobEnd::Files(files) => return self.input(Input::Files(files)).await,
+            JobEnd::Applied(Ok((applied, rows))) => {
+                self.context.applied = applied;
+                self.rows.extend(rows);
+            }
+            JobEnd::Opened(Ok(opened)) => return Box::pin(self.opened(*opened)).await,
+            JobEnd::Rows(Err(failure))
+            | JobEnd::Applied(Err(failure))
+            | JobEnd::Opened(Err(failure)) => self.rows.extend(work::failure(&failure)),
+        }
+        if was_busy {
+            self.input(Input::Idle).await;
+        }
+        let unsaid = std::mem::take(&mut self.unsaid);
+        for text in unsaid {
+            if let Err(failure) = Box::pin(self.say(text)).await {
+                self.rows.extend(work::failure(&failure));
+            }
+        }
+    }
+
+    /// Goes on with a session.
+    async fn opened(&mut self, opened: jobs::OpenedTalk) {
+        let jobs::OpenedTalk { mut task, before, rows, drive } = opened;
+        // Who goes on with the same one holds it already.
+        task.lock = task.lock.or_else(|| self.talk.take().and_then(Talk::into_lock));
+        self.rows.extend(rows);
+        self.conversation.forget();
+        self.context.applied.clear();
+        let shown = before.last().map(|record| record.seq).unwrap_or_default();
+        before.iter().for_each(|record| self.conversation.learn(record));
+        let mut talk = Talk::new(task, shown, self.context.paths.clone());
+        let footer = self.context.footer(Some(&talk.session));
+        self.conversation.update(self.now_ms(), Input::Footer(footer));
+        let driven = if drive { talk.drive() } else { Ok(()) };
+        self.talk = Some(talk);
+        let input = if drive { Input::Working } else { Input::Idle };
+        self.input(input).await;
+        if let Err(failure) = driven {
+            self.failed(&failure).await;
+        }
+        for text in std::mem::take(&mut self.unsaid) {
+            if let Err(failure) = Box::pin(self.say(text)).await {
+                self.rows.extend(work::failure(&failure));
+            }
+        }
+    }
+}
+
+/// What a future comes to, if there is one.
+async fn next<T>(job: Option<&mut LocalBoxFuture<'static, T>>) -> T {
+    match job {
+        Some(job) => job.await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,411 @@
+//! What takes long in a conversation. Each job has all that it needs, so that keys are heard
+//! meanwhile.
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use outrigger_agent::{Author, Item, Record, Seq, SessionId, State};
+use outrigger_repository::{Accept, Change, Rules};
+use outrigger_store::load_all;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use super::context::{Context, message};
+use super::last;
+use super::talk::Parts;
+use super::work;
+use crate::abandoned;
+use crate::command::detach::Driver;
+use crate::command::finish::{Back, Finish};
+use crate::command::task::{OpenedTask, Task, open};
+use crate::compose::{self, Store};
+use crate::conversation::{Hazards, Slash};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Apply;
+use crate::show::row::Row;
+use crate::show::{self, Screen, Tone, count, inert, markdown_rows};
+use crate::{limits, models, outside, repository, session};
+
+/// What a job came to.
+pub(super) enum JobEnd {
+    Rows(Outcome<Vec<Row>>),
+    Files(Vec<String>),
+    /// What was written back by now, and what is told of it.
+    Applied(Outcome<(Vec<Vec<Change>>, Vec<Row>)>),
+    Opened(Outcome<Box<OpenedTalk>>),
+}
+
+/// A session that is gone on with.
+pub(super) struct OpenedTalk {
+    pub(super) task: OpenedTask,
+    /// What happened in it before.
+    pub(super) before: Vec<Record>,
+    pub(super) rows: Vec<Row>,
+    /// Whether it goes on at once.
+    pub(super) drive: bool,
+}
+
+type Job = LocalBoxFuture<'static, JobEnd>;
+
+/// Begins a session with what is said.
+pub(super) fn begin(context: Context, text: String) -> Job {
+    let work = async move {
+        let mut messages = repository::guides(&context.dir);
+        messages.push(message(text));
+        let task = Task {
+            dir: context.dir.clone(),
+            messages,
+            apply: Apply::default(),
+            model: context.model.clone(),
+            name: None,
+            driver: Driver::Here,
+        };
+        let mut screen = Screen::keeping();
+        let task = open(&context.paths, &context.config, task, &mut screen).await?;
+        Ok(Box::new(OpenedTalk { task, before: Vec::new(), rows: screen.kept(), drive: true }))
+    };
+    work.map(JobEnd::Opened).boxed_local()
+}
+
+/// Goes on with the last session of the directory.
+pub(super) fn go_on_with_last(context: Context) -> Job {
+    let work = async move {
+        let store = compose::store(&context.paths).await?;
+        let Some(row) = last::of(&*store.journal, &context.dir).await? else {
+            return Err(Failure::new(Kind::NotFound, "no session began in this directory")
+                .hint("Say something: that begins one."));
+        };
+        go_on(&context, store, &row.session).await
+    };
+    work.map(JobEnd::Opened).boxed_local()
+}
+
+/// Says how one goes on with the last session of the directory, if it is not over.
+pub(super) fn look_for_last(context: Context) -> Job {
+    let work = async move {
+        if !context.paths.data().exists() {
+            return Ok(Vec::new());
+        }
+        let store = compose::store(&context.paths).await?;
+        let Some(row) = last::of(&*store.journal, &context.dir).await? else {
+            return Ok(Vec::new());
+        };
+        let standing = abandoned::standing(&context.paths, &*store.journal, &row).await?;
+        let title = inert(&row.title).replace(['\n', '\t'], " ");
+        let (session, when) = (&row.session, show::when(row.last_at_ms));
+        let text = match standing.as_str() {
+            "answered" | "done" => return Ok(Vec::new()),
+            "running" => format!("  session {session} is driven by another process: {title}"),
+            standing => format!("  session {session} ({standing}, {when}): {title}"),
+        };
+        let hint = format!("  /sessions {session} goes on with it, as does `outrigger --continue`");
+        Ok(vec![Row::note(Tone::Warning, &text), Row::note(Tone::Detail, &hint)])
+    };
+    work.map(JobEnd::Rows).boxed_local()
+}
+
+/// Takes up a session, shows where it stands, and lets it go on if it was cut off.
+async fn go_on(context: &Context, store: Store, named: &SessionId) -> Outcome<Box<OpenedTalk>> {
+    let (paths, config) = (&context.paths, &context.config);
+    let session = session::root(&*store.journal, named).await?;
+    let Some(lock) = session::lock(&paths.lock(session.as_str()))? else {
+        return Err(session::held(&session));
+    };
+    let mut before = Vec::new();
+    load_all(&*store.journal, &session, Seq::default(), |record| before.push(record)).await?;
+    let state = before.iter().fold(State::default(), State::apply);
+    let spec = state.spec().cloned().ok_or_else(|| {
+        Failure::new(Kind::NotFound, format!("session {session} was never opened"))
+    })?;
+    if state.is_cancelled() {
+        return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
+    }
+    let opened = models::reopen(&spec.model, &config.model)?;
+    let backends = compose::backends(paths, config, Some(&store.served)).await?;
+    let servers = outside::servers(config)?;
+    let engine = compose::engine(paths, config, &store, &opened, &backends, servers)?;
+    let (rows, drive) = (recapitulation(&session, &state), state.in_turn());
+    let task = OpenedTask { store, engine, session, lock: Some(lock) };
+    Ok(Box::new(OpenedTalk { task, before, rows, drive }))
+}
+
+/// What was going on.
+fn recapitulation(session: &SessionId, state: &State) -> Vec<Row> {
+    let said = state.conversation().iter().rev().find_map(|item| match item {
+        Item::Message(message) if matches!(message.author, Author::Person(_)) => {
+            Some(&message.text)
+        }
+        _ => None,
+    });
+    let mut rows =
+        vec![Row::note(Tone::Strong, &format!("● session {session}: {}", state.status()))];
+    let lines = said.into_iter().flat_map(|said| said.lines().take(limits::RECAP_ROWS_MAX));
+    rows.extend(lines.map(|line| Row::note(Tone::Strong, &format!("› {line}"))));
+    let answer = markdown_rows(&outrigger_agent::answer(state.conversation()));
+    let above = answer.len().saturating_sub(limits::RECAP_ROWS_MAX);
+    if above > 0 {
+        let text = format!("  … {} before", count(above as u64, "line"));
+        rows.push(Row::note(Tone::Detail, &text));
+    }
+    rows.extend(answer.into_iter().skip(above));
+    rows.push(Row::default());
+    rows
+}
+
+/// The files of the directory.
+pub(super) fn files(context: Context) -> Job {
+    let work = async move {
+        let listing = tokio::task::spawn_blocking(move || {
+            let max = context.config.workspace_files_max;
+            outrigger_repository::files(&context.dir, &Rules::of_user(), max)
+        });
+        // Where it can't be read, the first message says why.
+        listing.await.ok().and_then(Result::ok).unwrap_or_default()
+    };
+    work.map(JobEnd::Files).boxed_local()
+}
+
+/// A session that waits: what it changed is kept as a patch, its disks are kept, and it rests.
+pub(super) fn after_turn(context: Context, parts: Parts) -> Job {
+    let work = async move {
+        let state = parts.engine.state(&parts.session).await?;
+        let screen = Screen::keeping();
+        let finish = finish(&context, &parts);
+        let (changes, _) = taken(&finish, &state).await?;
+        let hazards = outrigger_repository::hazards(None, &changes);
+        finish.keep(&outrigger_repository::patch(&changes, &hazards))?;
+        finish.tidy(&screen).await;
+        let mut rows = screen.kept();
+        if !changes.is_empty() {
+            rows.push(work::changed(changes.len()));
+        }
+        Ok(rows)
+    };
+    work.map(JobEnd::Rows).boxed_local()
+}
+
+fn finish<'a>(context: &'a Context, parts: &'a Parts) -> Finish<'a> {
+    Finish {
+        paths: &context.paths,
+        store: &parts.store,
+        engine: &parts.engine,
+        session: &parts.session,
+        back: Back::Patch,
+        retention_ms: context.config.retention_ms(),
+        notify: &context.config.notify,
+    }
+}
+
+/// What a session changed, and what of it is no file.
+async fn taken(finish: &Finish<'_>, state: &State) -> Outcome<(Vec<Change>, Vec<String>)> {
+    let changes = finish.changes(state).await?;
+    Ok(changes.map(|changes| (changes.changed, changes.special)).unwrap_or_default())
+}
+
+/// Does a command.
+pub(super) fn command(context: Context, parts: Option<Parts>, command: Slash) -> Job {
+    match command {
+        Slash::Apply(hazards) => apply(context, parts, hazards).map(JobEnd::Applied).boxed_local(),
+        Slash::Undo => undo(context, parts).map(JobEnd::Applied).boxed_local(),
+        Slash::Fork => fork(context, parts).map(JobEnd::Opened).boxed_local(),
+        Slash::Sessions(Some(name)) => {
+            let work = async move {
+                let store = compose::store(&context.paths).await?;
+                let row = session::find(&*store.journal, &name).await?;
+                if parts.is_some_and(|parts| parts.session == row.session) {
+                    let text = format!("session {} is this one", row.session);
+                    return Err(Failure::new(Kind::Usage, text));
+                }
+                go_on(&context, store, &row.session).await
+            };
+            work.map(JobEnd::Opened).boxed_local()
+        }
+        Slash::Rewind(to) => {
+            rewind(parts, to.map(|to| Seq(to.get()))).map(JobEnd::Opened).boxed_local()
+        }
+        command => shows(context, parts, command).map(JobEnd::Rows).boxed_local(),
+    }
+}
+
+/// Commands that only show something.
+async fn shows(context: Context, parts: Option<Parts>, command: Slash) -> Outcome<Vec<Row>> {
+    match (command, parts) {
+        (Slash::Model(_), _) => {
+            let text = format!(
+                "  {}; /model NAME chooses another for the next session",
+                context.model_name()
+            );
+            Ok(vec![Row::note(Tone::Plain, &text)])
+        }
+        (Slash::Sessions(_), _) => sessions(&context).await,
+        (_, None) => Err(Context::not_open()),
+        (command, Some(parts)) => {
+            let state = parts.engine.state(&parts.session).await?;
+            match command {
+                Slash::Cost => Ok(work::cost(&state)),
+                Slash::Compact => Ok(work::context(&state)),
+                _ => diff(&context, &parts, &state).await,
+            }
+        }
+    }
+}
+
+async fn diff(context: &Context, parts: &Parts, state: &State) -> Outcome<Vec<Row>> {
+    let (changes, special) = taken(&finish(context, parts), state).await?;
+    if changes.is_empty() && special.is_empty() {
+        return Ok(vec![Row::note(Tone::Detail, "  nothing changed in the sandbox")]);
+    }
+    let hazards = outrigger_repository::hazards(None, &changes);
+    let patch = outrigger_repository::patch(&changes, &hazards);
+    let mut rows = show::diff_rows(&String::from_utf8_lossy(&patch), limits::DIFF_LINES_MAX);
+    rows.extend(special.iter().map(|path| {
+        Row::note(Tone::Warning, &format!("! not copied: {path}: a FIFO, device or socket"))
+    }));
+    rows.extend(show::warnings("", &hazards).iter().map(|text| Row::note(Tone::Warning, text)));
+    Ok(rows)
+}
+
+/// Writes back what changed since it was written back last.
+async fn apply(
+    context: Context,
+    parts: Option<Parts>,
+    hazards: Hazards,
+) -> Outcome<(Vec<Vec<Change>>, Vec<Row>)> {
+    let parts = parts.ok_or_else(Context::not_open)?;
+    let state = parts.engine.state(&parts.session).await?;
+    let dir = source(&state)?;
+    let (changes, _) = taken(&finish(&context, &parts), &state).await?;
+    let changes = since(&context.applied, changes);
+    let mut applied = context.applied;
+    if changes.is_empty() {
+        let text = "  there is nothing that was not written back";
+        return Ok((applied, vec![Row::note(Tone::Detail, text)]));
+    }
+    let accept = if hazards == Hazards::Accepted { Accept::Named } else { Accept::Nothing };
+    write(&dir, &changes, accept)?;
+    let files = count(changes.len() as u64, "file");
+    applied.push(changes);
+    let text = format!("● {files} written back to {}; /undo takes that back", dir.display());
+    Ok((applied, vec![Row::note(Tone::Good, &text)]))
+}
+
+/// The directory that a session began with.
+fn source(state: &State) -> Outcome<PathBuf> {
+    let source = state.spec().and_then(|spec| spec.workspace.as_ref());
+    source.map(|it| PathBuf::from(&it.source)).ok_or_else(Context::not_open)
+}
+
+fn write(dir: &Path, changes: &[Change], accept: Accept) -> Outcome {
+    outrigger_repository::apply(dir, changes, accept).map_err(|error| {
+        let failure = repository::failed(dir, &error);
+        match error {
+            outrigger_repository::Error::Hazards(_) if accept == Accept::Nothing => {
+                failure.hint("`/apply all` accepts what can be accepted.")
+            }
+            _ => failure,
+        }
+    })
+}
+
+/// The changes as they are beyond what was written back.
+fn since(applied: &[Vec<Change>], changes: Vec<Change>) -> Vec<Change> {
+    let mut there: BTreeMap<String, Change> = BTreeMap::new();
+    for change in applied.iter().flatten() {
+        let before = there.get(&change.path).map_or(&change.before, |known| &known.before).clone();
+        there.insert(change.path.clone(), Change { before, ..change.clone() });
+    }
+    let mut left = Vec::new();
+    for mut change in changes {
+        if let Some(known) = there.remove(&change.path) {
+            change.before = known.after;
+        }
+        if change.before != change.after {
+            left.push(change);
+        }
+    }
+    // What was changed back in the sandbox is changed back here.
+    left.extend(
+        there.into_values().filter(|known| known.before != known.after).map(|known| Change {
+            path: known.path,
+            before: known.after,
+            after: known.before,
+        }),
+    );
+    left
+}
+
+/// Takes back what was written last.
+async fn undo(context: Context, parts: Option<Parts>) -> Outcome<(Vec<Vec<Change>>, Vec<Row>)> {
+    let parts = parts.ok_or_else(Context::not_open)?;
+    let dir = source(&parts.engine.state(&parts.session).await?)?;
+    let mut applied = context.applied;
+    let Some(last) = applied.pop() else {
+        let text = "nothing was written back in this conversation";
+        return Err(Failure::new(Kind::NotFound, text));
+    };
+    let back: Vec<Change> = last
+        .into_iter()
+        .map(|Change { path, before, after }| Change { path, before: after, after: before })
+        .collect();
+    write(&dir, &back, Accept::Named)?;
+    let files = count(back.len() as u64, "file");
+    let text = format!("● {files} as before; the sandbox keeps its changes");
+    Ok((applied, vec![Row::note(Tone::Good, &text)]))
+}
+
+/// Goes on in a copy of the session.
+async fn fork(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>> {
+    let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
+    let into = session::new_id();
+    let moment = Box::pin(engine.fork(&session, None, &into, session::WHO)).await?;
+    let mut opened = go_on(&context, store, &into).await?;
+    let text = format!("● session {into} begins where {session} stood at {}", moment.at);
+    opened.rows = vec![Row::note(Tone::Good, &text)];
+    Ok(opened)
+}
+
+/// Goes back to where the session stood before.
+async fn rewind(parts: Option<Parts>, to: Option<Seq>) -> Outcome<Box<OpenedTalk>> {
+    let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
+    outrigger_engine::suspend(&engine, &session).await?;
+    let (moment, warnings) = engine.rewind(&session, to, session::WHO).await?;
+    let explained = warnings.iter().map(|warning| {
+        Row::note(Tone::Warning, &format!("! {}", outrigger_engine::workspace::explain(warning)))
+    });
+    let mut rows: Vec<Row> = explained.collect();
+    let text = format!("● back to moment {}: {}", moment.at, inert(&moment.said));
+    rows.push(Row::note(Tone::Good, &text));
+    let mut before = Vec::new();
+    load_all(&*store.journal, &session, Seq::default(), |record| before.push(record)).await?;
+    // The lock is held by who goes on with it: the same conversation.
+    let task = OpenedTask { store, engine, session, lock: None };
+    Ok(Box::new(OpenedTalk { task, before, rows, drive: false }))
+}
+
+async fn sessions(context: &Context) -> Outcome<Vec<Row>> {
+    let store = compose::store(&context.paths).await?;
+    let mut listed = Vec::new();
+    session::walk(&*store.journal, |row| {
+        if !session::is_below(&row.session) {
+            listed.push(row);
+        }
+        match listed.len() < limits::SESSIONS_SHOWN {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })
+    .await?;
+    let mut rows = Vec::new();
+    for row in &listed {
+        let standing = abandoned::standing(&context.paths, &*store.journal, row).await?;
+        let (when, title) = (show::when(row.last_at_ms), inert(&row.title).replace('\n', " "));
+        rows.push(Row::note(
+            Tone::Plain,
+            &format!("  {}  {when}  {standing:<18}  {title}", row.session),
+        ));
+    }
+    let text =
+        if rows.is_empty() { "  no sessions yet" } else { "  /sessions NAME goes on with one" };
+    rows.push(Row::note(Tone::Detail, text));
+    Ok(rows)
+}

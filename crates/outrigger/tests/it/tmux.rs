@@ -1,0 +1,139 @@
+//! A terminal of a test's own: tmux draws, and what it drew is text.
+
+use std::process::{Command, Output};
+
+use crate::support::{OUTRIGGER, Ran, World, until};
+
+/// A terminal with a shell command in it. It goes with this.
+pub(crate) struct Tmux<'a> {
+    world: &'a World,
+}
+
+impl<'a> Tmux<'a> {
+    /// Runs a shell command, in which `$O` is the binary with this world's data.
+    pub(crate) fn new(world: &'a World, (columns, rows): (u32, u32), line: &str) -> Self {
+        let tmux = Self { world };
+        let config = world.path("tmux.conf");
+        let text = "set -g status off\nset -sg escape-time 0\nset -g history-limit 50000\n\
+                    set -g remain-on-exit on\nset -g default-terminal xterm-256color\n\
+                    set -g default-shell /bin/sh\n";
+        std::fs::write(&config, text).unwrap();
+        let line = line.replace("$O", "\"$BINARY\" --data-dir \"$DATA\"");
+        let mut command = tmux.command(&["-f", config.to_str().unwrap(), "new-session", "-d"]);
+        command.args(["-x", &columns.to_string(), "-y", &rows.to_string(), &line]);
+        command.env("BINARY", OUTRIGGER).env("DATA", world.data()).env("LC_ALL", "C.UTF-8");
+        command.current_dir(world.dir("repo", &[]));
+        said(command);
+        tmux
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.world.command("tmux");
+        command.arg("-u").arg("-S").arg(self.world.path("tmux.sock")).args(args);
+        command
+    }
+
+    fn ask(&self, args: &[&str]) -> String {
+        said(self.command(args))
+    }
+
+    /// Presses keys, by tmux's names.
+    pub(crate) fn keys(&self, keys: &[&str]) {
+        self.ask(&[&["send-keys"], keys].concat());
+    }
+
+    /// Types a text.
+    pub(crate) fn types(&self, text: &str) {
+        self.ask(&["send-keys", "-l", text]);
+    }
+
+    /// Pastes a text, as a terminal does that was asked to mark it.
+    pub(crate) fn paste(&self, text: &str) {
+        self.ask(&["set-buffer", text]);
+        self.ask(&["paste-buffer", "-p"]);
+    }
+
+    pub(crate) fn resize(&self, columns: u32) {
+        self.ask(&["resize-window", "-x", &columns.to_string()]);
+    }
+
+    /// All that there is, the scrollback as well, without what is different each time.
+    pub(crate) fn shown(&self) -> String {
+        masked(self.world, &self.ask(&["capture-pane", "-p", "-S", "-"]))
+    }
+
+    /// All that there is, with what colours it.
+    pub(crate) fn coloured(&self) -> String {
+        self.ask(&["capture-pane", "-p", "-e", "-S", "-"])
+    }
+
+    /// Waits until something is shown.
+    pub(crate) fn until(&self, text: &str) {
+        let found = || self.shown().contains(text).then_some(());
+        let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| until(text, found)));
+        assert!(looked.is_ok(), "never shown: {text}\n{}", self.shown());
+    }
+
+    /// Waits until what runs in it has ended; its exit code.
+    pub(crate) fn ended(&self) -> i32 {
+        until("the command ends", || {
+            let told = self.ask(&["display-message", "-p", "#{pane_dead} #{pane_dead_status}"]);
+            told.strip_prefix("1 ").map(|code| code.trim().parse().unwrap_or(-1))
+        })
+    }
+}
+
+impl Drop for Tmux<'_> {
+    fn drop(&mut self) {
+        drop(self.command(&["kill-server"]).output());
+    }
+}
+
+fn said(mut command: Command) -> String {
+    let output: Output = command.output().expect("tmux; install the package of that name");
+    Ran::of(output).expect(0).stdout
+}
+
+/// Names, paths and times are different each time.
+fn masked(world: &World, text: &str) -> String {
+    let mut masked = String::new();
+    let root = world.path("").display().to_string();
+    for line in text.replace(root.trim_end_matches('/'), "WORLD").lines() {
+        let limits = "! memory and CPU of the sandbox are not limited";
+        if line.starts_with(limits) || line.starts_with("Pane is dead") {
+            continue;
+        }
+        let line = match line.find("□ sandbox ready") {
+            Some(at) => format!("{}□ sandbox ready", &line[..at]),
+            None => words(line),
+        };
+        masked.push_str(line.trim_end());
+        masked.push('\n');
+    }
+    let end = masked.trim_end().len();
+    masked.truncate(end);
+    masked.push('\n');
+    masked
+}
+
+/// Masks the name of a session behind its word, and times.
+fn words(line: &str) -> String {
+    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let is_name = |word: &str| {
+        word.len() >= 12
+            && word[..12].chars().all(|char| char.is_ascii_digit() || char.is_ascii_lowercase())
+            && word[..12].chars().any(|char| char.is_ascii_digit())
+            && !word[12..].starts_with(|char: char| char.is_ascii_alphanumeric())
+    };
+    for at in 0..words.len() {
+        if words[at].is_char_boundary(12.min(words[at].len())) && is_name(&words[at]) {
+            words[at] = format!("SESSION{}", &words[at][12..]);
+        }
+        let number = words[at].chars().all(|char| char.is_ascii_digit() || char == '.');
+        let unit = words.get(at + 1).is_some_and(|unit| unit == "s");
+        if number && unit && at > 0 && words[at - 1] == "·" {
+            "N".clone_into(&mut words[at]);
+        }
+    }
+    words.join(" ")
+}
