@@ -153,8 +153,11 @@ impl Terminal {
             from = from.checked_sub(1)?;
             taken += self.printed[from].width().div_ceil(columns.max(1)).max(1);
         }
-        // ECMA-48, CUP and ED: the scrollback stays.
-        let mut text = "\x1b[H\x1b[J".to_owned();
+        // ECMA-48, CUP and EL, row by row: a whole screen that is erased at once goes into the
+        // scrollback of some terminals.
+        let all = size().rows;
+        let mut text: String = (1..=all).map(|row| format!("\x1b[{row}H\x1b[2K")).collect();
+        text.push_str("\x1b[H");
         for row in self.printed.iter().skip(from + 1) {
             text.push_str(&row.painted(self.paint));
             text.push_str("\r\n");

@@ -78,7 +78,7 @@ impl<'a> Tmux<'a> {
     pub(crate) fn ended(&self) -> i32 {
         until("the command ends", || {
             let told = self.ask(&["display-message", "-p", "#{pane_dead} #{pane_dead_status}"]);
-            told.strip_prefix("1 ").map(|code| code.trim().parse().unwrap_or(-1))
+            told.strip_prefix("1 ").and_then(|code| code.trim().parse().ok())
         })
     }
 }

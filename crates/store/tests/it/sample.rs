@@ -399,11 +399,8 @@ fn rest() -> Vec<Event> {
     let answer = Answer::Amended { arguments: r#"{"command":"make -n"}"#.to_owned() };
     let arguments = Some(Digest::of(br#"{"command":"make"}"#));
     events.push(Event::Answered { effect: Seq(7), by: by(), arguments, answer });
-    let answer = Answer::Approved {
-        rule_set: rule_set(),
-        seen: Some(FileBaseline::Absent),
-        standing: Some(Seq(3)),
-    };
+    let answer =
+        Answer::Approved { rule_set: rule_set(), seen: Some(FileBaseline::Absent), standing: None };
     events.push(Event::Answered { effect: Seq(7), by: by(), arguments: None, answer });
     for status in [Status::Error, Status::Denied, Status::Unknown] {
         let text = "no such file".to_owned();
