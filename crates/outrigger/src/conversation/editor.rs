@@ -166,7 +166,7 @@ impl Editor {
     fn up(&mut self) {
         let start = self.line_start();
         if start > 0 {
-            self.to_line(self.text[..start - 1].rfind('\n').map_or(0, |at| at + 1));
+            self.move_to_line(self.text[..start - 1].rfind('\n').map_or(0, |at| at + 1));
             return;
         }
         let at = self.recalled.as_ref().map_or(self.history.len(), |(at, _)| *at);
@@ -181,7 +181,7 @@ impl Editor {
     fn down(&mut self) {
         let end = self.line_end();
         if end < self.text.len() {
-            self.to_line(end + 1);
+            self.move_to_line(end + 1);
             return;
         }
         let Some((at, draft)) = self.recalled.take() else { return };
@@ -199,7 +199,7 @@ impl Editor {
     }
 
     /// Into the line that begins there, as far in as in this one.
-    fn to_line(&mut self, start: usize) {
+    fn move_to_line(&mut self, start: usize) {
         let column = self.text[self.line_start()..self.cursor].chars().count();
         let line = self.text[start..].split('\n').next().unwrap_or_default();
         let within = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);

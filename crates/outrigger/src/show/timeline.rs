@@ -1,8 +1,8 @@
 //! A session's events as lines for people. Pure: the same for a live session and an old one.
 
 use outrigger_agent::{
-    Author, Call, CallFault, Cause, Event, Failure, Outcome, Product, Record, Replacement, Reply,
-    Seq, Status, Touched, TurnEnd, Work,
+    Author, Call, CallFault, Cause, Event, Failure, ModelSpec, Outcome, Product, Record,
+    Replacement, Reply, Seq, Status, Touched, TurnEnd, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
@@ -117,12 +117,7 @@ impl Timeline {
             Event::Cancelled { by, .. } => {
                 line(Tone::Warning, format!("! cancelled by {}", inert(by)))
             }
-            Event::Resumed { by, model, .. } => {
-                let other = model.as_ref().map_or_else(String::new, |model| {
-                    format!(", with the model {} of {}", inert(&model.name), inert(&model.provider))
-                });
-                line(Tone::Detail, format!("● resumed by {}{other}", inert(by)))
-            }
+            Event::Resumed { by, model, .. } => vec![resumed(by, model.as_deref())],
             Event::TurnEnded(end) => {
                 self.is_answered = *end == TurnEnd::Answered;
                 vec![ended(end)]
@@ -281,6 +276,13 @@ pub(super) fn cut(line: &str, chars_max: usize) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }
+}
+
+fn resumed(by: &str, model: Option<&ModelSpec>) -> Line {
+    let other = model.map_or_else(String::new, |model| {
+        format!(", with the model {} of {}", inert(&model.name), inert(&model.provider))
+    });
+    Line::new(Tone::Detail, format!("● resumed by {}{other}", inert(by)))
 }
 
 /// The argument that says most, in a few words.
