@@ -68,8 +68,8 @@ impl Home {
     }
 }
 
-#[test]
-fn stand_ins_of_rustup_become_the_toolchain_that_they_would_run() {
+/// A home with rustup, its stand-ins and two toolchains.
+fn with_rustup() -> Home {
     let home = Home::new();
     for program in ["rustup", "rustc", "cargo"] {
         home.program(&format!(".cargo/bin/{program}"));
@@ -82,6 +82,12 @@ fn stand_ins_of_rustup_become_the_toolchain_that_they_would_run() {
         home.program(&format!(".rustup/toolchains/{name}/bin/rustc"));
     }
     home.file(".rustup/settings.toml", &format!("default_toolchain = \"{stable}\"\n"));
+    home
+}
+
+#[test]
+fn stand_ins_of_rustup_become_the_toolchain_that_they_would_run() {
+    let home = with_rustup();
     let path = [("PATH", "~/.cargo/bin:/usr/bin")];
     home.check(
         &path,
@@ -114,6 +120,12 @@ fn stand_ins_of_rustup_become_the_toolchain_that_they_would_run() {
         ! ~/.cargo/config.toml may hold a secret and is not shown to the sandbox
     "#]],
     );
+}
+
+#[test]
+fn what_is_no_toolchain_here_is_not_shown() {
+    let home = with_rustup();
+    let path = [("PATH", "~/.cargo/bin:/usr/bin")];
     home.file("work/project/rust-toolchain.toml", "[toolchain]\nchannel = '../../.ssh'\n");
     home.check(
         &path,
