@@ -258,8 +258,9 @@ fn a_terminal_is_shown_all_of_what_it_answers_for() {
     assert!(list.contains("more characters") && !list.contains("rm -rf ./last"), "{list}");
     let one = world.on_terminal(&["inbox", &id]).expect(0).stdout;
     assert!(one.contains(&command), "{one}");
-    let approved = world.on_terminal(&["approve", &id]).expect(10).stdout;
+    let approved = world.on_terminal(&["approve", &id, "--later"]).expect(0).stdout;
     assert!(approved.contains(&command), "{approved}");
+    world.ran(10, &["sessions", "resume", &world.session()]);
 
     let id = world.inbox()[0]["id"].as_str().unwrap().to_owned();
     let one = world.on_terminal(&["inbox", &id]).expect(0).stdout;

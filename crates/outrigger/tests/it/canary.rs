@@ -118,8 +118,6 @@ fn looked() -> Looked {
         "--max-steps",
         "2",
     ]);
-    // Tools elsewhere in the PATH are shown on purpose.
-    command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
     for name in [
         "ANTHROPIC_API_KEY",
         "OPENAI_API_KEY",

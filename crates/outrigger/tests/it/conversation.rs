@@ -257,8 +257,7 @@ text = "That is all."
     tmux.until("y yes · n no · a always");
     tmux.keys(&["y", "Enter"]);
     tmux.until("+two");
-    tmux.keys(&["C-d"]);
-    assert_eq!(tmux.ended(), 10);
+    assert_eq!(tmux.ended_by(&["C-d"]), 10);
     // Where the letter stands that was typed ahead is for the terminal to say.
     let shown = tmux.shown();
     let (_, asked) = shown.split_once("› Do it.").expect("the task is shown");
@@ -267,8 +266,7 @@ text = "That is all."
     drop(tmux);
     let tmux = Tmux::new(&world, (80, 60), &format!("$O sessions resume {}", world.session()));
     tmux.until("y yes · n no · e edit");
-    tmux.keys(&["y", "Enter"]);
-    assert_eq!(tmux.ended(), 0, "{}", tmux.shown());
+    assert_eq!(tmux.ended_by(&["y", "Enter"]), 0, "{}", tmux.shown());
     let shown = tmux.shown();
     assert_eq!(shown.matches("That is all.").count(), 1, "{shown}");
     assert!(shown.contains("+two"), "{shown}");
@@ -348,8 +346,7 @@ text = "That is all."
     let tmux = Tmux::new(&world, (80, 30), CONVERSE);
     tmux.until("(interrupted,");
     tmux.until("goes on with it");
-    tmux.keys(&["C-c", "C-c"]);
-    assert_eq!(tmux.ended(), 0);
+    assert_eq!(tmux.ended_by(&["C-c"]), 0);
     drop(tmux);
     let tmux = Tmux::new(&world, (80, 30), "$O --continue");
     tmux.until("… execute");

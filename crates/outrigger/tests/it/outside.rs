@@ -115,7 +115,7 @@ fn what_is_sent_is_limited() {
     let turns: Vec<_> = turns.iter().map(|calls| Turn(calls)).collect();
     let home = Home::new(&config, &turns);
     let stopped = home.run(11);
-    let used = "24 bytes of 40 bytes sent to outside tools";
+    let used = "needs at least 24 bytes, and 16 bytes of 40 bytes is left";
     assert!(stopped.stderr.contains(used), "{}", stopped.stderr);
     assert_eq!((server.calls(), home.sent()), (2, vec![12, 12]));
     let session = home.world.session();

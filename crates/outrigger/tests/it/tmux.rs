@@ -4,6 +4,9 @@ use std::process::{Command, Output};
 
 use crate::support::{OUTRIGGER, Ran, World, until};
 
+/// Looks at what has become of it, ten milliseconds apart.
+const LOOKS_BETWEEN_KEYS: usize = 60;
+
 /// A terminal with a shell command in it. It goes with this.
 pub(crate) struct Tmux<'a> {
     world: &'a World,
@@ -19,12 +22,21 @@ impl<'a> Tmux<'a> {
                     set -g default-shell /bin/sh\n";
         std::fs::write(&config, text).unwrap();
         let line = line.replace("$O", "\"$BINARY\" --data-dir \"$DATA\"");
+        // What tmux knows of a command that ended does not always have its code.
+        let line = format!("{line}; echo $? > \"$CODE\"");
+        drop(std::fs::remove_file(tmux.code()));
         let mut command = tmux.command(&["-f", config.to_str().unwrap(), "new-session", "-d"]);
         command.args(["-x", &columns.to_string(), "-y", &rows.to_string(), &line]);
         command.env("BINARY", OUTRIGGER).env("DATA", world.data()).env("LC_ALL", "C.UTF-8");
+        command.env("CODE", tmux.code());
         command.current_dir(world.dir("repo", &[]));
         said(command);
         tmux
+    }
+
+    /// Where the exit code of what runs in it is written.
+    fn code(&self) -> std::path::PathBuf {
+        self.world.path("exit-code")
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -76,9 +88,19 @@ impl<'a> Tmux<'a> {
 
     /// Waits until what runs in it has ended; its exit code.
     pub(crate) fn ended(&self) -> i32 {
+        self.ended_by(&[])
+    }
+
+    /// Presses keys until what runs in it has ended, now and then again: what is typed in the
+    /// first moment of a question is no answer. Its exit code.
+    pub(crate) fn ended_by(&self, keys: &[&str]) -> i32 {
+        let mut looks = 0;
         until("the command ends", || {
-            let told = self.ask(&["display-message", "-p", "#{pane_dead} #{pane_dead_status}"]);
-            told.strip_prefix("1 ").and_then(|code| code.trim().parse().ok())
+            if looks % LOOKS_BETWEEN_KEYS == 0 && !keys.is_empty() {
+                self.keys(keys);
+            }
+            looks += 1;
+            std::fs::read_to_string(self.code()).ok()?.trim().parse().ok()
         })
     }
 }
