@@ -155,7 +155,11 @@ impl SimulatedModel {
         // Every third reply is as long as it may get, and what was said is read again: as
         // much as the engine expects, but for what came from elsewhere.
         let output = |reply| if reply % 3 == 1 { request.output_tokens_max } else { 20 };
-        let input_tokens = 100 + (0..spoken).map(output).sum::<u64>();
+        let before = request.items.iter().filter_map(|item| match item {
+            Item::Reply(reply) => Some(reply.usage.output_tokens),
+            _ => None,
+        });
+        let input_tokens = 100 + before.sum::<u64>();
         let usage = Usage { input_tokens, output_tokens: output(spoken), ..Usage::default() };
         let fails = self.mood.as_ref().is_some_and(|mood| {
             mood.lock().expect("nobody panics who draws").u8(..) < limits::MODEL_FAILS_OF_256
