@@ -56,7 +56,15 @@ impl Recover {
         }
         let mut beside = state.clone();
         beside.lose(id, now_ms);
-        let reserved = reservation(&beside, &effect.work, state.spec()?);
+        let again = reservation(&beside, &effect.work, state.spec()?);
+        // Whoever began it may live and not know that others believe it lost. Its reply counts
+        // if it comes first, and is as long as it was let be then.
+        let before = effect.reserved();
+        let reserved = Amounts {
+            tokens: again.tokens.max(before.tokens),
+            money_nanos: again.money_nanos.max(before.money_nanos),
+            ..again
+        };
         if !beside.affords(reserved) {
             return over(Outcome::Failed(Failure::Budget));
         }

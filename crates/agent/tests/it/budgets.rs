@@ -140,6 +140,28 @@ fn a_reply_is_as_long_as_what_is_left_allows() {
     }
 }
 
+/// Whoever began a call before may live, and its reply is as long as it was let be then.
+#[test]
+fn what_is_begun_again_is_given_no_less_than_before() {
+    let whole = 48 + 2_000;
+    for (tokens, again) in [(2 * whole, true), (2 * whole - 1, false)] {
+        let limit = Limit { tokens: Some(tokens), ..Limit::NONE };
+        let mut spec = priced(limit, Limit::NONE);
+        spec.model.output_tokens_max = 2_000;
+        let mut bench = Bench::with_task(spec);
+        let id = bench.flying()[0];
+        assert_eq!(bench.state.reserved_for(id).tokens, whole);
+        match &bench.crash()[..] {
+            [Recover::Again(started)] if again => {
+                bench.append(started.clone());
+                assert_eq!(bench.state.reserved_for(id).tokens, whole);
+            }
+            [Recover::Over(_)] if !again => {}
+            other => panic!("{tokens}: {other:?}"),
+        }
+    }
+}
+
 /// A command is killed earlier where less time is left, and not refused.
 #[test]
 fn a_command_has_as_much_time_as_is_left() {
