@@ -182,8 +182,6 @@ pub(crate) const COLUMNS_DEFAULT: usize = 80;
 pub(crate) const ROWS_DEFAULT: usize = 24;
 /// Lines that a person wrote in conversations before, of which they can have one again.
 pub(crate) const HISTORY_LINES_MAX: usize = 500;
-/// Sessions among which the last one of a directory is looked for.
-pub(crate) const LAST_SEARCHED_MAX: usize = 200;
 /// Rows of what was said last that a person is shown who goes on.
 pub(crate) const RECAP_ROWS_MAX: usize = 12;
 /// Sessions that a conversation lists.

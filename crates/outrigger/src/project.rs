@@ -25,7 +25,7 @@ const AGENT: u64 = 1_000;
 
 /// Whether the first sandbox stands over the host's tools, so that there is a template to
 /// be made.
-pub(crate) fn is_over_host_tools(config: &Config) -> bool {
+pub(crate) fn has_template(config: &Config) -> bool {
     config.sandboxes.first().is_some_and(|sandbox| {
         sandbox.backend == BackendName::Native && sandbox.template() == Some(HOST_TOOLS)
     })
@@ -55,12 +55,10 @@ pub(crate) async fn prepare(
     (dir, folders): (&Path, Vec<PathBuf>),
     screen: &mut Screen,
 ) -> Outcome<ProjectSandbox> {
-    let (Some(native), Some(sandbox)) = (&backends.native, config.sandboxes.first()) else {
+    let first = config.sandboxes.first().filter(|_| has_template(config));
+    let (Some(native), Some(sandbox)) = (&backends.native, first) else {
         return Ok(ProjectSandbox::default());
     };
-    if !is_over_host_tools(config) {
-        return Ok(ProjectSandbox::default());
-    }
     let mut tools =
         if sandbox.toolchains { toolchains(dir, &shell()) } else { Toolchains::default() };
     // The spawner is told of paths as text.
@@ -176,7 +174,8 @@ async fn layer(
         std::fs::rename(&temporary, path)
     };
     // Without the note it is packed again the next time.
-    keep(&kept).map(|()| digest).map_err(|error| Failure::from_error(Kind::Storage, &error))
+    let _ = keep(&kept);
+    Ok(digest)
 }
 
 async fn blocking<T: Send + 'static>(

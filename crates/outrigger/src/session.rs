@@ -2,7 +2,7 @@
 
 mod lookup;
 
-use outrigger_agent::{Record, Seq, SessionId, State};
+use outrigger_agent::{Author, Message, Record, Seq, SessionId, State};
 use outrigger_engine::{Clock, SystemClock};
 use outrigger_store::{Before, Journal, SessionRow, load_all};
 use rustix::fs::{FlockOperation, flock};
@@ -21,6 +21,11 @@ pub(crate) use lookup::{
 
 /// On whose behalf everything happens on this machine, as long as there is one person.
 pub(crate) const WHO: &str = "person:local";
+
+/// What that person says.
+pub(crate) fn said(text: String) -> Message {
+    Message { author: Author::Person(WHO.to_owned()), text }
+}
 
 /// Now, in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {

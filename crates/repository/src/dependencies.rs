@@ -8,13 +8,14 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek};
+use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
 
 use outrigger_beneath::{Dir, Stat};
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
 
+use crate::layer::LayerBuilder;
 use crate::scratch::nameless;
 use crate::{Error, TooLarge, limits};
 
@@ -123,14 +124,16 @@ impl DependencyFolder {
     ) -> Result<File, Error> {
         let opened = Dir::open(dir).map_err(Error::directory(dir))?;
         let file = nameless(scratch).map_err(Error::Archive)?;
-        let builder = tar::Builder::new(BufWriter::with_capacity(limits::WRITE_BYTES, file));
-        let mut layer = LayerBuilder { dir, opened: &opened, top, owner, builder };
+        let buffered = BufWriter::with_capacity(limits::WRITE_BYTES, file);
+        let mut layer = LayerBuilder::new(buffered, top, owner);
         let above: Vec<&Path> = self.path.ancestors().collect();
-        above.into_iter().rev().try_for_each(|path| layer.folder(path, 0o755, 0))?;
-        for FolderEntry { path, stat } in entries(dir, &opened, &self.path)? {
-            layer.add(&path, stat)?;
+        for path in above.into_iter().rev() {
+            layer.folder(path, 0o755, 0).map_err(Error::Archive)?;
         }
-        let finished = layer.builder.into_inner().and_then(|buffered| {
+        for entry in entries(dir, &opened, &self.path)? {
+            entry.add(&mut layer, dir, &opened)?;
+        }
+        let finished = layer.finish().and_then(|buffered| {
             let mut archive = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
             archive.rewind()?;
             Ok(archive)
@@ -139,61 +142,33 @@ impl DependencyFolder {
     }
 }
 
-struct LayerBuilder<'a> {
-    dir: &'a Path,
-    opened: &'a Dir,
-    top: &'a Path,
-    owner: u64,
-    builder: tar::Builder<BufWriter<File>>,
-}
-
-impl LayerBuilder<'_> {
-    fn add(&mut self, path: &Path, stat: Stat) -> Result<(), Error> {
+impl FolderEntry {
+    fn add<W: io::Write>(
+        &self,
+        layer: &mut LayerBuilder<'_, W>,
+        dir: &Path,
+        opened: &Dir,
+    ) -> Result<(), Error> {
+        let Self { path, stat } = self;
         let (mode, modified) = (stat.mode & 0o755, stat.version.modified.0);
-        match stat.kind {
-            FileType::Directory => self.folder(path, mode | 0o700, modified),
-            FileType::RegularFile => self.file(path, mode, modified),
+        let added = match stat.kind {
+            FileType::Directory => layer.folder(path, mode | 0o700, modified),
+            FileType::RegularFile => {
+                let file = opened.file(path).map_err(Error::unreadable(dir, path))?;
+                let meta = file.metadata();
+                let meta = meta.map_err(|source| Error::Read { path: path.clone(), source })?;
+                match layer.file(path, (mode, modified), (file, meta.len())) {
+                    Ok(1..) => return Err(Error::Shorter(path.clone())),
+                    added => added.map(drop),
+                }
+            }
             FileType::Symlink => {
-                let unreadable = Error::unreadable(self.dir, path);
-                let target = self.opened.read_link(path).map_err(unreadable)?;
-                let mut header = self.header(tar::EntryType::Symlink, 0o777, modified);
-                let inside = self.top.join(path);
-                self.builder.append_link(&mut header, inside, target).map_err(Error::Archive)
+                let target = opened.read_link(path).map_err(Error::unreadable(dir, path))?;
+                layer.link(path, &target, modified)
             }
             _ => Ok(()),
-        }
-    }
-
-    fn header(&self, kind: tar::EntryType, mode: u32, modified: i64) -> tar::Header {
-        let mut header = tar::Header::new_gnu();
-        header.set_entry_type(kind);
-        header.set_uid(self.owner);
-        header.set_gid(self.owner);
-        header.set_mode(mode);
-        header.set_mtime(u64::try_from(modified).unwrap_or(0));
-        header.set_size(0);
-        header
-    }
-
-    fn folder(&mut self, path: &Path, mode: u32, modified: i64) -> Result<(), Error> {
-        let mut header = self.header(tar::EntryType::Directory, mode, modified);
-        let inside = self.top.join(path);
-        self.builder.append_data(&mut header, inside, io::empty()).map_err(Error::Archive)
-    }
-
-    fn file(&mut self, path: &Path, mode: u32, modified: i64) -> Result<(), Error> {
-        let file = self.opened.file(path).map_err(Error::unreadable(self.dir, path))?;
-        let unreadable = |source| Error::Read { path: path.to_owned(), source };
-        let bytes = file.metadata().map_err(unreadable)?.len();
-        let mut header = self.header(tar::EntryType::Regular, mode, modified);
-        header.set_size(bytes);
-        let mut contents = file.take(bytes);
-        let inside = self.top.join(path);
-        self.builder.append_data(&mut header, inside, &mut contents).map_err(Error::Archive)?;
-        if contents.limit() > 0 {
-            return Err(Error::Shorter(path.to_owned()));
-        }
-        Ok(())
+        };
+        added.map_err(Error::Archive)
     }
 }
 

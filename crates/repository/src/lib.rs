@@ -13,6 +13,7 @@ mod error;
 mod generated;
 mod git;
 mod hazard;
+mod layer;
 pub mod limits;
 mod listing;
 mod names;

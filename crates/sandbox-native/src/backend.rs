@@ -8,5 +8,5 @@ mod native;
 mod snapshots;
 
 pub use connect::Launch;
-pub(crate) use native::blocking;
 pub use native::{Config, Native};
+pub(crate) use native::{astray, blocking};

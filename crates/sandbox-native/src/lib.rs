@@ -19,6 +19,7 @@
 )]
 
 mod backend;
+mod clock;
 mod image;
 pub mod limits;
 mod passing;

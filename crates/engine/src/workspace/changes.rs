@@ -89,9 +89,10 @@ fn each(
 
 /// Compares a workspace with what it was filled with, but for the directories in `skip`.
 ///
-/// What is new in a folder that calls itself a cache is none of it. `archive` is opened twice: once for the digests, once for the contents of what
+/// `archive` is opened twice: once for the digests, once for the contents of what
 /// changed, so that only changes are held in memory. `keep` is asked about new paths:
-/// what a build leaves behind is not what was changed.
+/// what a build leaves behind is not what was changed, nor what is new in a folder that
+/// calls itself a cache.
 ///
 /// # Errors
 /// A damaged archive, changes above [`limits::CHANGED_BYTES_MAX`], or the sandbox's.

@@ -8,7 +8,6 @@ mod context;
 mod face;
 mod history;
 mod jobs;
-mod last;
 mod talk;
 mod work;
 

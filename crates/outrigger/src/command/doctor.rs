@@ -97,8 +97,7 @@ struct ToolReport(Option<Toolchains>);
 impl ToolReport {
     fn make(config: &Config) -> Self {
         let wanted = config.sandboxes.first().is_some_and(|sandbox| sandbox.toolchains);
-        let here =
-            std::env::current_dir().ok().filter(|_| wanted && project::is_over_host_tools(config));
+        let here = std::env::current_dir().ok().filter(|_| wanted && project::has_template(config));
         Self(here.map(|here| toolchains(&here, &project::shell())))
     }
 

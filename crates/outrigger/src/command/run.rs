@@ -88,7 +88,7 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         return Err(Failure::new(Kind::Usage, "the task is empty")
             .hint("Say what to do: `outrigger run \"Repair the failing test\"`, or `-` and the task on standard input."));
     }
-    messages.push(Message { author: Author::Person(session::WHO.to_owned()), text });
+    messages.push(session::said(text));
     let Some(model) = model else {
         let store = compose::store(paths).await?;
         let last = session::last_in(&store, &dir).await?.ok_or_else(|| no_session(&dir))?;

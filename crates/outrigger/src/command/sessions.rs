@@ -20,6 +20,7 @@ use super::detach::Driver;
 use crate::exit::Outcome;
 use crate::flags::{Apply, Limits, NewModel, Output};
 use crate::paths::Paths;
+use crate::session;
 
 pub(crate) use attach::{Attach, attach};
 pub(super) use cancel::wind_down;
@@ -181,7 +182,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Sessions) -> Outcome<u8> {
             follow::logs(paths, &session, until, since, output).await
         }
         Sessions::Say { session, text, apply, output } => {
-            let more = More::Said(vec![resume::message(text)]);
+            let more = More::Said(vec![session::said(text)]);
             go_on(paths, &session, GoOn { apply, more, driver: Driver::Here }, output).await
         }
         Sessions::Resume { session, apply, limits, model, output } => {

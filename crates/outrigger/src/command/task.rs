@@ -272,7 +272,7 @@ async fn pack(
         let (bytes_max, files_max) = (config.workspace_bytes_max, config.workspace_files_max);
         let limits = Limits { bytes_max, files_max };
         let include = config.include.clone();
-        let apart = config.dependencies && project::is_over_host_tools(config);
+        let apart = config.dependencies && project::has_template(config);
         let packing = tokio::task::spawn_blocking(move || {
             let policy = match apart {
                 true => DependencyPolicy::Apart(&include),

@@ -86,8 +86,8 @@ pub(crate) async fn last(journal: &dyn Journal) -> Outcome<SessionRow> {
     })
 }
 
-/// The newest session of a directory. A few are looked at at a time: most often it is one
-/// of the first.
+/// The newest session of a directory that was not cancelled. A few are looked at at a time:
+/// most often it is one of the first.
 pub(crate) async fn last_in(store: &Store, dir: &Path) -> Outcome<Option<SessionRow>> {
     let mut before: Option<Before> = None;
     let mut searched = 0;
@@ -95,7 +95,8 @@ pub(crate) async fn last_in(store: &Store, dir: &Path) -> Outcome<Option<Session
         let page = store.journal.sessions(before.take(), limits::SESSIONS_PAGE).await?;
         before = page.last().map(Before::from);
         searched += page.len();
-        for row in page.into_iter().filter(|row| !is_below(&row.session)) {
+        let can_go_on = |row: &SessionRow| !is_below(&row.session) && row.status != "cancelled";
+        for row in page.into_iter().filter(can_go_on) {
             if opening(store, &row.session).await?.is_some_and(|spec| is_of(&spec, dir)) {
                 return Ok(Some(row));
             }

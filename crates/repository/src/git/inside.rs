@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Git, bounded};
+use crate::layer::LayerBuilder;
 use crate::{Error, limits};
 
 /// Where a sandbox is shown the objects.
@@ -40,7 +41,10 @@ impl SandboxRepository {
         let Some(head) = git.read(&git.own, "HEAD", limits::GIT_FILE_BYTES_MAX)? else {
             return Ok(None);
         };
-        let refs = refs(&git)?;
+        let Some(refs) = refs(&git)? else {
+            let most = limits::REFS_MAX;
+            return Ok(Some(Err(format!("it has more than {most} references"))));
+        };
         let sha256 = refs.values().chain([&head]).any(|value| value.trim_ascii_end().len() == 64);
         let mut files = BTreeMap::from([
             ("HEAD", head),
@@ -65,30 +69,17 @@ impl SandboxRepository {
     /// # Errors
     /// None that memory does not have.
     pub fn archive(&self, top: &Path, owner: u64) -> io::Result<Vec<u8>> {
-        let mut builder = tar::Builder::new(Vec::new());
-        let header = |kind, bytes: usize, mode| {
-            let mut header = tar::Header::new_gnu();
-            header.set_entry_type(kind);
-            header.set_uid(owner);
-            header.set_gid(owner);
-            header.set_mode(mode);
-            header.set_mtime(0);
-            header.set_size(bytes as u64);
-            header
-        };
-        let git = top.join(".git");
+        let mut layer = LayerBuilder::new(Vec::new(), top, owner);
+        let git = Path::new(".git");
         let folders =
             ["", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"];
-        for folder in [top.to_owned()].into_iter().chain(folders.iter().map(|name| git.join(name)))
-        {
-            let mut header = header(tar::EntryType::Directory, 0, 0o755);
-            builder.append_data(&mut header, folder, io::empty())?;
-        }
+        layer.folder(Path::new(""), 0o755, 0)?;
+        folders.iter().try_for_each(|folder| layer.folder(&git.join(folder), 0o755, 0))?;
         for (name, contents) in &self.files {
-            let mut header = header(tar::EntryType::Regular, contents.len(), 0o644);
-            builder.append_data(&mut header, git.join(name), contents.as_slice())?;
+            let bytes = (contents.as_slice(), contents.len() as u64);
+            layer.file(&git.join(name), (0o644, 0), bytes)?;
         }
-        builder.into_inner()
+        layer.finish()
     }
 }
 
@@ -118,8 +109,8 @@ fn config(sha256: bool) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Branches, tags and what remotes had, by name.
-fn refs(git: &Git) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+/// Branches, tags and what remotes had, by name. `None`: more than are taken.
+fn refs(git: &Git) -> Result<Option<BTreeMap<String, Vec<u8>>>, Error> {
     let mut refs = BTreeMap::new();
     if let Some(packed) = git.read(&git.common, "packed-refs", limits::REFS_BYTES_MAX)? {
         for line in packed.split(|byte| *byte == b'\n') {
@@ -154,11 +145,11 @@ fn refs(git: &Git) -> Result<BTreeMap<String, Vec<u8>>, Error> {
                 _ => {}
             }
             if refs.len() + folders.len() > limits::REFS_MAX {
-                return Ok(refs);
+                return Ok(None);
             }
         }
     }
-    Ok(refs)
+    Ok(Some(refs).filter(|refs| refs.len() <= limits::REFS_MAX))
 }
 
 fn is_hash(text: &str) -> bool {

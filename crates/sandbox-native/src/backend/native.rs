@@ -273,7 +273,7 @@ async fn open(
 }
 
 /// A spawner that answers another question than was asked is broken.
-pub(super) fn astray() -> Error {
+pub(crate) fn astray() -> Error {
     Error::Backend("the spawner's answer is not one to this request".to_owned())
 }
 

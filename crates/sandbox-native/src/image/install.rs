@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use outrigger_sandbox::Error;
 
@@ -18,7 +17,8 @@ use super::registry::{Registry, RemoteImage};
 use super::request::{
     HostPaths, ImageAnswer, ImageRequest, Template, UnpackRequest, is_name, is_over_host_tools,
 };
-use crate::backend::{Native, blocking};
+use crate::backend::{Native, astray, blocking};
+use crate::clock::now_ms;
 use crate::limits;
 
 /// How far the making of a template is.
@@ -56,24 +56,16 @@ fn backend(what: &str, error: &io::Error) -> Error {
     Error::Backend(format!("cannot {what}: {error}"))
 }
 
-/// Milliseconds since 1970, by the host's clock.
-pub(super) fn now_ms() -> u64 {
-    let passed = SystemTime::now().duration_since(UNIX_EPOCH);
-    passed.map_or(0, |passed| passed.as_millis() as u64)
-}
-
-pub(super) fn astray() -> Error {
-    Error::Backend("the spawner's answer is not one to this request".to_owned())
-}
-
-fn check_name(name: &str) -> Result<(), Error> {
-    if is_name(name) && !is_over_host_tools(name) {
-        return Ok(());
-    }
-    Err(Error::Invalid(format!(
+fn not_a_name(name: &str) -> Error {
+    Error::Invalid(format!(
         "`{name:.80}` can't be the name of a template: 1 to 128 characters of [A-Za-z0-9._-], \
          not starting with a dot, and neither `host-tools` nor with that and a dot before it"
-    )))
+    ))
+}
+
+/// Whether an image can have that name.
+fn check_name(name: &str) -> Result<(), Error> {
+    if is_name(name) && !is_over_host_tools(name) { Ok(()) } else { Err(not_a_name(name)) }
 }
 
 impl Native {
@@ -142,7 +134,7 @@ impl Native {
     /// [`Error::Backend`] if the spawner can't be asked or could not delete it all.
     pub async fn remove_template(&self, name: &str) -> Result<(), Error> {
         if !is_name(name) {
-            check_name(name)?;
+            return Err(not_a_name(name));
         }
         match self.ask_image(ImageRequest::Remove(name.to_owned()), None).await? {
             ImageAnswer::Done => Ok(()),

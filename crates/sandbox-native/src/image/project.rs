@@ -9,14 +9,13 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use outrigger_sandbox::Error;
-use sha2::{Digest, Sha256};
 
 use super::ImageDigest;
-use super::install::{astray, now_ms};
 use super::request::{
     HOST_TOOLS, HostPaths, ImageAnswer, ImageRequest, Template, UnpackRequest, is_over_host_tools,
 };
-use crate::backend::{Native, blocking};
+use crate::backend::{Native, astray, blocking};
+use crate::clock::now_ms;
 use crate::limits;
 
 /// What a project needs beside the host's tools.
@@ -36,7 +35,6 @@ impl ProjectTemplate {
     /// The name of the template: the same for the same content.
     #[must_use]
     pub fn name(&self) -> String {
-        let mut hasher = Sha256::new();
         let layers = self.layers.iter().map(|layer| layer.hex());
         let paths = self.host.read_only.iter().map(|path| path.display().to_string());
         let shown = |(from, to): &(PathBuf, PathBuf)| [from, to].map(|it| it.display().to_string());
@@ -49,13 +47,9 @@ impl ProjectTemplate {
             elsewhere.collect(),
             workspace.collect(),
         ];
-        for group in groups {
-            group.iter().for_each(|part| hasher.update(format!("{part}\0")));
-            hasher.update("\n");
-        }
-        let digest: [u8; 32] = hasher.finalize().into();
-        let hex: String = digest[..10].iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{HOST_TOOLS}.{hex}")
+        // Neither stands in what it parts.
+        let text = groups.map(|group| group.join("\0")).join("\0\0");
+        format!("{HOST_TOOLS}.{:.20}", ImageDigest::of(text.as_bytes()).hex())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a conversation has wherever it goes on: the configuration, the directory, the model that
 //! the next session begins with, and what was written back.
 
-use outrigger_agent::{Author, Message, SessionId};
+use outrigger_agent::SessionId;
 use outrigger_repository::Change;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models;
 use crate::paths::Paths;
-use crate::session;
 use crate::show::row::Row;
 use crate::show::{Tone, inert};
 
@@ -90,9 +89,4 @@ pub(super) fn short(dir: &Path) -> String {
         Some(below) => inert(&format!("~/{}", below.display())),
         None => inert(&dir.display().to_string()),
     }
-}
-
-/// What a person says.
-pub(super) fn message(text: String) -> Message {
-    Message { author: Author::Person(session::WHO.to_owned()), text }
 }

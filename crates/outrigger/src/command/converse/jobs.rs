@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::context::{Context, message};
-use super::last;
+use super::context::Context;
 use super::talk::Parts;
 use super::work;
 use crate::abandoned;
@@ -51,7 +50,7 @@ type Job = LocalBoxFuture<'static, JobEnd>;
 pub(super) fn begin(context: Context, text: String) -> Job {
     let work = async move {
         let mut messages = repository::guides(&context.dir);
-        messages.push(message(text));
+        messages.push(session::said(text));
         let task = Task {
             dir: context.dir.clone(),
             messages,
@@ -71,7 +70,7 @@ pub(super) fn begin(context: Context, text: String) -> Job {
 pub(super) fn go_on_with_last(context: Context) -> Job {
     let work = async move {
         let store = compose::store(&context.paths).await?;
-        let Some(row) = last::of(&*store.journal, &context.dir).await? else {
+        let Some(row) = session::last_in(&store, &context.dir).await? else {
             return Err(Failure::new(Kind::NotFound, "no session began in this directory")
                 .hint("Say something: that begins one."));
         };
@@ -87,7 +86,7 @@ pub(super) fn look_for_last(context: Context) -> Job {
             return Ok(Vec::new());
         }
         let store = compose::store(&context.paths).await?;
-        let Some(row) = last::of(&*store.journal, &context.dir).await? else {
+        let Some(row) = session::last_in(&store, &context.dir).await? else {
             return Ok(Vec::new());
         };
         let standing = abandoned::standing(&context.paths, &*store.journal, &row).await?;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::context::message;
 use crate::command::ask::asks;
 use crate::command::task::OpenedTask;
 use crate::compose::Store;
@@ -88,7 +87,7 @@ impl Talk {
     }
 
     pub(super) async fn say(&mut self, text: String) -> Outcome {
-        self.engine.say(&self.session, message(text)).await?;
+        self.engine.say(&self.session, session::said(text)).await?;
         self.drive()
     }
 

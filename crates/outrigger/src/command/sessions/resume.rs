@@ -2,7 +2,7 @@
 //! drives it.
 
 use outrigger_agent::{
-    Author, Limit, Message, ModelFault, ModelSpec, SessionId, State, TurnEnd, TurnLimits,
+    Limit, Message, ModelFault, ModelSpec, SessionId, State, TurnEnd, TurnLimits,
 };
 use outrigger_engine::ResumeChange;
 use serde_json::json;
@@ -124,11 +124,6 @@ async fn model_of(
         screen.note(Tone::Warning, text);
     }
     Ok((models::reopen(spec, &config.model)?, None))
-}
-
-/// What a person says.
-pub(crate) fn message(text: String) -> Message {
-    Message { author: Author::Person(session::WHO.to_owned()), text }
 }
 
 /// Says something in a turn that another process drives: it is heard before the model
