@@ -4,6 +4,7 @@
 //! that one alone. Must never hold a check of its own.
 
 use std::io::Write;
+use std::num::NonZero;
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -45,11 +46,17 @@ fn step(name: &'static str, typed: &str) -> Step {
 }
 
 /// The steps, in the order in which CI runs them.
-fn steps(has_nextest: bool) -> Vec<Step> {
+fn steps(has_nextest: bool, processors: usize) -> Vec<Step> {
+    // Half of what a test takes it waits.
+    let at_once = processors + processors.div_ceil(2);
     let tests = if has_nextest {
-        "cargo xtask docker cargo nextest run --workspace --no-fail-fast"
+        format!(
+            "cargo xtask docker cargo nextest run --workspace --no-fail-fast --test-threads {at_once}"
+        )
     } else {
-        "cargo xtask docker cargo test --workspace --lib --bins --tests --examples --no-fail-fast"
+        format!(
+            "cargo xtask docker cargo test --workspace --lib --bins --tests --examples --no-fail-fast -- --test-threads {at_once}"
+        )
     };
     vec![
         step("format", "cargo fmt --all --check"),
@@ -57,7 +64,7 @@ fn steps(has_nextest: bool) -> Vec<Step> {
         step("tidy", "cargo xtask tidy"),
         step("layers", "cargo xtask layers"),
         step("subjects", "cargo xtask subjects"),
-        step("tests", tests),
+        step("tests", &tests),
         step("tests of docs", "cargo test --workspace --doc"),
         // Unlike `cargo xtask sim` without --release: its parts are built already.
         step(
@@ -78,7 +85,8 @@ pub(crate) fn run(out: &mut (impl Write + Send)) -> Result<u8, Error> {
         writeln!(out, "{missing}")?;
         return Ok(2);
     }
-    let steps = steps(Child::new(["cargo", "nextest", "--version"]).succeeds());
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let steps = steps(Child::new(["cargo", "nextest", "--version"]).succeeds(), processors);
     run_steps(&steps, out)
 }
 
@@ -143,7 +151,7 @@ mod tests {
     #[test]
     fn the_steps_are_these() {
         let typed = |has_nextest| -> String {
-            steps(has_nextest)
+            steps(has_nextest, 2)
                 .iter()
                 .map(|s| format!("{}: {}\n", s.name, s.child.typed()))
                 .collect()
@@ -154,7 +162,7 @@ mod tests {
             tidy: cargo xtask tidy
             layers: cargo xtask layers
             subjects: cargo xtask subjects
-            tests: cargo xtask docker cargo nextest run --workspace --no-fail-fast
+            tests: cargo xtask docker cargo nextest run --workspace --no-fail-fast --test-threads 3
             tests of docs: cargo test --workspace --doc
             simulation: cargo run --quiet --package outrigger-sim --bin sim -- --seeds 200
         "#]]
