@@ -34,7 +34,7 @@ pub(crate) async fn standing(
     } else {
         row.session.clone()
     };
-    let driven = session::lock(&paths.lock(root.as_str()))?.is_none();
+    let driven = session::lock_briefly(&paths.lock(root.as_str()))?.is_none();
     Ok(if driven { row.status.clone() } else { INTERRUPTED.to_owned() })
 }
 
@@ -49,7 +49,9 @@ pub(crate) async fn release(
     let mut keep = Vec::new();
     for row in in_turn(store).await? {
         // Held while it is looked at, so that nobody begins to drive it meanwhile.
-        let Some(_lock) = session::lock(&paths.lock(row.session.as_str()))? else { continue };
+        let Some(_lock) = session::lock_briefly(&paths.lock(row.session.as_str()))? else {
+            continue;
+        };
         let charged = store.accounts.charged(&row.session).await?;
         if charged.is_none_or(|charged| charged.reserved == Amounts::default()) {
             continue;

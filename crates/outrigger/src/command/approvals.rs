@@ -261,7 +261,7 @@ async fn goes_on(
     let journal = &store.journal;
     let head = journal.head(answered).await?;
     for _ in 0..limits::HANDOVER_MS_MAX / limits::FOLLOW_POLL_MS {
-        if session::lock(&paths.lock(session.as_str()))?.is_some() {
+        if session::lock_briefly(&paths.lock(session.as_str()))?.is_some() {
             return Ok(false);
         }
         if journal.head(answered).await? != head {

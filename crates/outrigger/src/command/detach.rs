@@ -62,7 +62,7 @@ fn spawn(paths: &Paths, session: &SessionId) -> std::io::Result<Child> {
 async fn taken_over(paths: &Paths, session: &SessionId, child: &mut Child) -> Outcome {
     for _ in 0..limits::HANDOVER_MS_MAX / limits::FOLLOW_POLL_MS {
         let is_over = child.try_wait().ok().flatten().is_some();
-        if is_over || session::lock(&paths.lock(session.as_str()))?.is_none() {
+        if is_over || session::lock_briefly(&paths.lock(session.as_str()))?.is_none() {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;

@@ -70,7 +70,7 @@ pub(crate) async fn attach(paths: &Paths, asked: Attach) -> Outcome<u8> {
 async fn let_go(paths: &Paths, session: &SessionId, screen: &mut Screen) -> Outcome {
     let waiting = async {
         for _ in 0..limits::HANDOVER_MS_MAX / limits::FOLLOW_POLL_MS {
-            if session::lock(&paths.lock(session.as_str()))?.is_some() {
+            if session::lock_briefly(&paths.lock(session.as_str()))?.is_some() {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;

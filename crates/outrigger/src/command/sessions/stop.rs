@@ -66,7 +66,7 @@ async fn one(paths: &Paths, config: &Config, store: &Store, session: &SessionId)
         compose::clerk(paths, config, store)?.interrupt(session, session::WHO).await?;
     }
     for _ in 0..limits::STOP_MS_MAX / limits::FOLLOW_POLL_MS {
-        if session::lock(&paths.lock(session.as_str()))?.is_some() {
+        if session::lock_briefly(&paths.lock(session.as_str()))?.is_some() {
             return Ok(in_turn);
         }
         tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
