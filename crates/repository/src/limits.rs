@@ -18,5 +18,15 @@ pub const DEPENDENCY_FILES_MAX: u64 = 1_000_000;
 pub const WRITE_BYTES: usize = 1 << 20;
 /// A file of a project that says which version of a tool it wants.
 pub const VERSION_FILE_BYTES_MAX: u64 = 64 << 10;
+/// The path of a directory in its repository, from which commands begin.
+pub const PREFIX_BYTES_MAX: usize = 1_024;
+/// Pairs of a file that is gone and one that is new that are compared for a rename; among more,
+/// only contents that are the same make one.
+pub const RENAME_PAIRS_MAX: usize = 10_000;
+/// How much of a file has to be in another one for that to be the file under another name;
+/// git's own default.
+pub const SIMILARITY_PERCENT_MIN: u64 = 50;
+/// A file that is compared for a rename.
+pub const RENAME_BYTES_MAX: usize = 1 << 20;
 /// Hazards that one error names.
 pub const TOLD_MAX: usize = 3;

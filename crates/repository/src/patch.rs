@@ -1,15 +1,20 @@
 //! Changes as a patch that `git apply` takes.
 
+mod binary;
+mod renames;
+
+use self::renames::{Rename, renames};
 use outrigger_sandbox::EntryKind;
 use similar::{ChangeTag, DiffOp, TextDiff};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
 use std::time::Duration;
 
 use crate::{Change, File, Grade, Hazard, limits};
 
-/// The patch, in git's extended format. Contents are in it byte for byte, also where
-/// they are no text: what is not in the patch is lost with the sandbox. It begins with
+/// The patch, in git's extended format, with renames. Contents are in it byte for byte, also
+/// where they are no text: what is not in the patch is lost with the sandbox. It begins with
 /// what does more than lie there, in lines that git passes over.
 #[must_use]
 pub fn patch(changes: &[Change], hazards: &[Hazard]) -> Vec<u8> {
@@ -21,14 +26,22 @@ pub fn patch(changes: &[Change], hazards: &[Hazard]) -> Vec<u8> {
         };
         text.extend_from_slice(format!("# {hazard}{grade}\n").as_bytes());
     }
+    let renames = renames(changes);
+    let moved: BTreeSet<_> = renames.values().map(|rename| rename.from.path.as_str()).collect();
     for Change { path, before, after } in changes {
-        match (before, after) {
-            // Git changes no file into a link: one goes, the other comes.
-            (Some(before), Some(after)) if before.kind != after.kind => {
-                one(&mut text, path, Some(before), None);
-                one(&mut text, path, None, Some(after));
+        let after = after.as_ref();
+        match (before, renames.get(path.as_str())) {
+            (None, Some(Rename { from, similarity })) => {
+                let paths = (from.path.as_str(), path.as_str());
+                one(&mut text, paths, Some(*similarity), (from.before.as_ref(), after));
             }
-            (before, after) => one(&mut text, path, before.as_ref(), after.as_ref()),
+            (Some(_), _) if moved.contains(path.as_str()) => {}
+            // Git changes no file into a link: one goes, the other comes.
+            (Some(before), _) if after.is_some_and(|after| before.kind != after.kind) => {
+                one(&mut text, (path, path), None, (Some(before), None));
+                one(&mut text, (path, path), None, (None, after));
+            }
+            (before, _) => one(&mut text, (path, path), None, (before.as_ref(), after)),
         }
     }
     text
@@ -44,16 +57,23 @@ pub fn one_file(path: &str, before: Option<&[u8]>, after: &[u8]) -> Vec<u8> {
         contents: contents.to_vec(),
     };
     let path = path.trim_start_matches('/');
-    one(&mut text, path, before.map(file).as_ref(), Some(&file(after)));
+    one(&mut text, (path, path), None, (before.map(file).as_ref(), Some(&file(after))));
     text
 }
 
-fn one(text: &mut Vec<u8>, path: &str, before: Option<&File>, after: Option<&File>) {
+/// One file, with its path before and its path now, and how much of it is the same if it was
+/// renamed.
+fn one(
+    text: &mut Vec<u8>,
+    (from, to): (&str, &str),
+    similarity: Option<u64>,
+    (before, after): (Option<&File>, Option<&File>),
+) {
     let mut line = |line: String| {
         text.extend_from_slice(line.as_bytes());
         text.push(b'\n');
     };
-    line(format!("diff --git {} {}", side("a/", path), side("b/", path)));
+    line(format!("diff --git {} {}", side("a/", from), side("b/", to)));
     match (before, after) {
         (None, Some(after)) => line(format!("new file mode {}", mode(after))),
         (Some(before), None) => line(format!("deleted file mode {}", mode(before))),
@@ -63,17 +83,31 @@ fn one(text: &mut Vec<u8>, path: &str, before: Option<&File>, after: Option<&Fil
         }
         (Some(_), Some(_)) | (None, None) => {}
     }
+    if let Some(similarity) = similarity {
+        line(format!("similarity index {similarity}%"));
+        line(format!("rename from {}", quoted(from)));
+        line(format!("rename to {}", quoted(to)));
+    }
     let contents = |file: Option<&File>| file.map_or(Vec::new(), |file| file.contents.clone());
     let (old, new) = (contents(before), contents(after));
     if old == new {
         return;
     }
-    let name = |prefix: &str, file: Option<&File>| match file {
+    if binary::is_binary(&old) || binary::is_binary(&new) {
+        let name = |file: Option<&File>, contents| binary::blob_name(file.map(|_| contents));
+        let (before_name, after_name) = (name(before, &old), name(after, &new));
+        // Where both sides have one mode, git says it here.
+        let mode = before.zip(after).filter(|(before, after)| mode(before) == mode(after));
+        let mode = mode.map(|(file, _)| format!(" {}", self::mode(file))).unwrap_or_default();
+        line(format!("index {before_name}..{after_name}{mode}"));
+        return binary::write(text, &old, &new);
+    }
+    let name = |prefix: &str, path: &str, file: Option<&File>| match file {
         Some(_) => side(prefix, path),
         None => "/dev/null".to_owned(),
     };
-    line(format!("--- {}", name("a/", before)));
-    line(format!("+++ {}", name("b/", after)));
+    line(format!("--- {}", name("a/", from, before)));
+    line(format!("+++ {}", name("b/", to, after)));
     hunks(text, &lines(&old), &lines(&new));
 }
 
@@ -210,10 +244,10 @@ mod tests {
     fn what_is_no_text_is_kept_byte_for_byte() {
         let bytes =
             |contents: &[u8]| Some(File { contents: contents.to_vec(), ..file("").unwrap() });
-        let before = bytes(b"a\xff\nlone\rreturn\n\0");
-        let after = bytes(b"a\xfe\nlone\rreturn\n\0");
+        let before = bytes(b"a\xff\nlone\rreturn\n\x01");
+        let after = bytes(b"a\xfe\nlone\rreturn\n\x01");
         let text = patch(&[Change { path: "x".to_owned(), before, after }], &[]);
-        let expected = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n-a\xff\n+a\xfe\n lone\rreturn\n \0\n\\ No newline at end of file\n";
+        let expected = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n-a\xff\n+a\xfe\n lone\rreturn\n \x01\n\\ No newline at end of file\n";
         assert_eq!(text, expected);
     }
 

@@ -9,17 +9,19 @@ use crate::limits;
 /// What the part of each file begins with.
 const FILE: &[u8] = b"diff --git ";
 
+/// What the contents of a file begin with that is no text.
+const BINARY: &[u8] = b"GIT binary patch";
+
 /// The lines, as many and of as many bytes as that.
 pub(super) fn lines(patch: &[u8], (lines_max, bytes_max): (usize, usize)) -> Vec<Line> {
     let mut shown = Vec::new();
     let (mut bytes, mut left_out, mut bytes_out) = (0, 0, 0);
     for file in files(patch) {
-        let is_text = !file.contains(&0);
         let all: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
         // Of a file that is no text, only what stands before its contents.
-        let head = all.iter().take_while(|line| !line.starts_with(b"@@")).count();
-        let of_file = if is_text { all.len() } else { head };
-        for text in &all[..of_file] {
+        let head = all.iter().take_while(|line| !line.starts_with(BINARY)).count();
+        let is_text = head == all.len();
+        for text in &all[..head] {
             if shown.len() >= lines_max || bytes >= bytes_max {
                 left_out += 1;
                 bytes_out += text.len();
@@ -31,8 +33,8 @@ pub(super) fn lines(patch: &[u8], (lines_max, bytes_max): (usize, usize)) -> Vec
             shown.push(line(&text));
         }
         if !is_text && shown.len() < lines_max {
-            let size = size(file.len() as u64);
-            shown.push(Line::new(Tone::Detail, format!("[no text: {size} of the patch]")));
+            let size = size(all.iter().filter_map(|line| literal(line)).max().unwrap_or(0));
+            shown.push(Line::new(Tone::Detail, format!("[no text: {size}]")));
         }
     }
     if left_out > 0 {
@@ -40,6 +42,11 @@ pub(super) fn lines(patch: &[u8], (lines_max, bytes_max): (usize, usize)) -> Vec
         shown.push(Line::new(Tone::Detail, format!("[{more} in the patch, {size}]")));
     }
     shown
+}
+
+/// How many bytes follow, where a line of a patch says so of what is no text.
+fn literal(line: &[u8]) -> Option<u64> {
+    std::str::from_utf8(line.strip_prefix(b"literal ")?).ok()?.trim_end().parse().ok()
 }
 
 /// One line of a patch.
@@ -81,16 +88,15 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_text_is_one_line() {
-        let binary = b"diff --git a/i b/i\nnew file mode 100644\n--- /dev/null\n+++ b/i\n@@ -0,0 +1 @@\n+\0\xff\n";
+        let binary = b"diff --git a/i b/i\nnew file mode 100644\nindex 0..1\nGIT binary patch\nliteral 2\nJ\n\nliteral 0\nH\n\n";
         check(
             &[binary, TEXT].concat(),
             (99, 999),
             &expect![[r#"
                 diff --git a/i b/i
                 new file mode 100644
-                --- /dev/null
-                +++ b/i
-                [no text: 80 bytes of the patch]
+                index 0..1
+                [no text: 2 bytes]
                 diff --git a/x b/x
                 --- a/x
                 +++ b/x

@@ -5,6 +5,7 @@
 mod apart;
 mod damaged;
 mod listed;
+mod patches;
 
 use outrigger_repository::{DependencyPolicy, DirectoryArchive, Error, Limits, Rules, pack};
 use std::fs;
@@ -24,7 +25,7 @@ impl World {
         fs::canonicalize(self.0.path()).unwrap().join(path)
     }
 
-    fn write(&self, path: &str, text: &str) {
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
