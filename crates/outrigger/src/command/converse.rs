@@ -298,9 +298,20 @@ impl Rim {
     }
 
     fn command(&mut self, command: Slash) {
-        if let Slash::Model(Some(name)) = &command {
-            self.rows.extend(self.context.choose(name));
+        if self.talk.as_ref().is_some_and(Talk::is_driven) && work::needs_rest(&command) {
+            let text = "! something runs in the session: Esc stops it";
+            self.rows.push(Row::note(Tone::Warning, text));
             return;
+        }
+        if let Slash::Model(Some(name)) = &command {
+            if !self.context.choose(name, &mut self.rows) {
+                return;
+            }
+            if self.talk.is_none() {
+                let footer = self.context.footer(None);
+                self.conversation.update(0, Input::Footer(footer));
+                return;
+            }
         }
         if command == Slash::New {
             self.talk = None;
@@ -308,11 +319,6 @@ impl Rim {
             self.rows.push(Row::note(Tone::Detail, "  the next message begins another session"));
             let footer = self.context.footer(None);
             self.conversation.update(0, Input::Footer(footer));
-            return;
-        }
-        if self.talk.as_ref().is_some_and(Talk::is_driven) && work::needs_rest(&command) {
-            let text = "! something runs in the session: Esc stops it";
-            self.rows.push(Row::note(Tone::Warning, text));
             return;
         }
         let parts = self.talk.as_ref().map(Talk::parts);

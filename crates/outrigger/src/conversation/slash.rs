@@ -37,11 +37,11 @@ pub(crate) const WORDS: &[(&str, &str)] = &[
     ("/diff", "show what changed in the sandbox"),
     ("/apply", "write the changes back into the directory; `/apply all` also what programs obey"),
     ("/undo", "take back what /apply wrote last"),
-    ("/model", "show the model; with a name, begin the next session with that one"),
+    ("/model", "show the model; with a name, ask that one from now on"),
     ("/cost", "show what the session spent"),
     ("/compact", "say how full the context is, and when it is summarised"),
     ("/fork", "go on in a copy of this session, from where it stands"),
-    ("/rewind", "go back to before the last turn; with a number, to that moment"),
+    ("/rewind", "go back to before the last turn; with a number, to that checkpoint"),
     ("/sessions", "list sessions; with a name, go on with that one"),
     ("/new", "begin another session with the directory as it is now"),
     ("/help", "show this"),
@@ -81,7 +81,8 @@ impl Slash {
                 None => Ok(Self::Rewind(None)),
                 Some(Ok(place)) => Ok(Self::Rewind(Some(place))),
                 Some(Err(_)) => {
-                    Err("a moment is a number: `outrigger sessions moments` lists them".to_owned())
+                    Err("a checkpoint is a number: `outrigger sessions checkpoints` lists them"
+                        .to_owned())
                 }
             },
             "/sessions" => Ok(Self::Sessions(argument)),

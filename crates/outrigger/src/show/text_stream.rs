@@ -37,8 +37,13 @@ impl TextStream {
     pub(crate) fn advance(&mut self, columns: usize, open_max: usize) -> Vec<Row> {
         let mut rows = Vec::new();
         let rest = &self.text[self.closed..];
+        // A line that has not ended may still be of the block above it: a table's next row
+        // begins like a paragraph.
+        let ended = rest.rfind('\n').map_or(0, |at| at + 1);
+        let is_apart = rest[..ended].ends_with("\n\n");
         let blocks = markdown::blocks(rest);
-        let mut last = blocks.last().map_or(0, |block| block.start);
+        let certain = blocks.iter().rev().find(|block| block.start < ended || is_apart);
+        let mut last = certain.map_or(0, |block| block.start);
         if rest.len() - last > limits::OPEN_TEXT_BYTES_MAX {
             last = rest.len();
         }
@@ -110,7 +115,7 @@ mod tests {
         rows.iter().map(|row| row.painted(Paint::Plain)).collect()
     }
 
-    const TEXT: &str = "First *words* of it\nall.\n\n- one\n- two\n\n```\na\nb\nc\nd\n```\nEnd.";
+    const TEXT: &str = "First *words* of it\nall.\n\n- one\n- two\n\n```\na\nb\nc\nd\n```\n| f | g |\n|---|---|\n| h | i |\n\nEnd.";
 
     #[test]
     fn in_whatever_pieces_it_comes_it_is_the_same_in_the_end() {
@@ -136,6 +141,10 @@ mod tests {
                 "  b",
                 "  c",
                 "  d",
+                "",
+                "f  g",
+                "─  ─",
+                "h  i",
                 "",
                 "End.",
             ]

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::amounts::{count, seconds};
 use super::inert;
 use crate::limits;
+use crate::session::WHO;
 
 /// How a line is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,13 +110,13 @@ impl Timeline {
             }
             Event::SandboxKept { .. } => Vec::new(),
             Event::Interrupted { by } => {
-                line(Tone::Warning, format!("! interrupted by {}", inert(by)))
+                line(Tone::Warning, format!("! interrupted{}", by_whom(by)))
             }
             Event::Cancelled { .. } if self.is_below && self.is_answered => {
                 line(Tone::Detail, "● its answer was taken".to_owned())
             }
             Event::Cancelled { by, .. } => {
-                line(Tone::Warning, format!("! cancelled by {}", inert(by)))
+                line(Tone::Warning, format!("! cancelled{}", by_whom(by)))
             }
             Event::Resumed { by, model, .. } => vec![resumed(by, model.as_deref())],
             Event::TurnEnded(end) => {
@@ -278,11 +279,16 @@ pub(super) fn cut(line: &str, chars_max: usize) -> String {
     }
 }
 
+/// Who did it, if it was somebody else than the person who reads it.
+fn by_whom(by: &str) -> String {
+    if by == WHO { String::new() } else { format!(" by {}", inert(by)) }
+}
+
 fn resumed(by: &str, model: Option<&ModelSpec>) -> Line {
     let other = model.map_or_else(String::new, |model| {
         format!(", with the model {} of {}", inert(&model.name), inert(&model.provider))
     });
-    Line::new(Tone::Detail, format!("● resumed by {}{other}", inert(by)))
+    Line::new(Tone::Detail, format!("● resumed{}{other}", by_whom(by)))
 }
 
 /// The argument that says most, in a few words.

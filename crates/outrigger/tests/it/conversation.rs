@@ -219,7 +219,7 @@ text = "That is all."
     chosen("n", "no; why?");
     tmux.types("one is enough");
     tmux.keys(&["Enter"]);
-    tmux.until("● done\n›");
+    tmux.until("● done\n  ");
     expect_file!["conversation/questions.txt"].assert_eq(&tmux.shown());
     let events = world.events(&world.session());
     let answers: Vec<_> = events.iter().filter(|event| event["answered"].is_object()).collect();
@@ -315,7 +315,7 @@ text = "Three."
     say("/undo", "");
     let back = || fs::read_to_string(&file).is_ok_and(|text| text == "one\n").then_some(());
     until("it is taken back", back);
-    say("/rewind", "back to moment");
+    say("/rewind", "back to checkpoint");
     say("/sessions", "/sessions NAME goes on with one");
 }
 

@@ -50,17 +50,16 @@ impl Context {
         }
     }
 
-    /// Chooses the model of the next session.
-    pub(super) fn choose(&mut self, name: &str) -> Vec<Row> {
+    /// Chooses another model. Whether that can be done.
+    pub(super) fn choose(&mut self, name: &str, rows: &mut Vec<Row>) -> bool {
         match &mut self.model {
             ModelChoice::Provider(model) => {
                 name.clone_into(&mut model.name);
-                let text =
-                    format!("  the next session begins with {}; /new begins it", inert(name));
-                vec![Row::note(Tone::Detail, &text)]
+                true
             }
             ModelChoice::Script(_) | ModelChoice::Bundled(_) | ModelChoice::Unset => {
-                vec![Row::note(Tone::Warning, "! a script plays itself alone")]
+                rows.push(Row::note(Tone::Warning, "! a script plays itself alone"));
+                false
             }
         }
     }

@@ -4,6 +4,7 @@
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use outrigger_agent::{Author, Item, Record, Seq, SessionId, State};
+use outrigger_engine::ResumeChange;
 use outrigger_repository::{Accept, Change, Rules};
 use outrigger_store::load_all;
 use std::collections::BTreeMap;
@@ -16,11 +17,12 @@ use super::work;
 use crate::abandoned;
 use crate::command::detach::Driver;
 use crate::command::finish::{Back, Finish};
-use crate::command::task::{OpenedTask, Task, open};
+use crate::command::task::{self, OpenedTask, Task, open};
 use crate::compose::{self, Store};
 use crate::conversation::{Hazards, Slash};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Apply;
+use crate::session::Lock;
 use crate::show::row::Row;
 use crate::show::{self, Screen, Tone, count, inert, markdown_rows};
 use crate::{limits, models, outside, repository, session};
@@ -105,11 +107,20 @@ pub(super) fn look_for_last(context: Context) -> Job {
 
 /// Takes up a session, shows where it stands, and lets it go on if it was cut off.
 async fn go_on(context: &Context, store: Store, named: &SessionId) -> Outcome<Box<OpenedTalk>> {
-    let (paths, config) = (&context.paths, &context.config);
     let session = session::root(&*store.journal, named).await?;
-    let Some(lock) = session::lock(&paths.lock(session.as_str()))? else {
+    let Some(lock) = session::lock(&context.paths.lock(session.as_str()))? else {
         return Err(session::held(&session));
     };
+    take_up(context, store, session, Some(lock)).await
+}
+
+async fn take_up(
+    context: &Context,
+    store: Store,
+    session: SessionId,
+    lock: Option<Lock>,
+) -> Outcome<Box<OpenedTalk>> {
+    let (paths, config) = (&context.paths, &context.config);
     let mut before = Vec::new();
     load_all(&*store.journal, &session, Seq::default(), |record| before.push(record)).await?;
     let state = before.iter().fold(State::default(), State::apply);
@@ -124,7 +135,7 @@ async fn go_on(context: &Context, store: Store, named: &SessionId) -> Outcome<Bo
     let servers = outside::servers(config)?;
     let engine = compose::engine(paths, config, &store, &opened, &backends, servers)?;
     let (rows, drive) = (recapitulation(&session, &state), state.in_turn());
-    let task = OpenedTask { store, engine, session, lock: Some(lock) };
+    let task = OpenedTask { store, engine, session, lock };
     Ok(Box::new(OpenedTalk { task, before, rows, drive }))
 }
 
@@ -207,6 +218,7 @@ pub(super) fn command(context: Context, parts: Option<Parts>, command: Slash) ->
         Slash::Apply(hazards) => apply(context, parts, hazards).map(JobEnd::Applied).boxed_local(),
         Slash::Undo => undo(context, parts).map(JobEnd::Applied).boxed_local(),
         Slash::Fork => fork(context, parts).map(JobEnd::Opened).boxed_local(),
+        Slash::Model(Some(_)) => change_model(context, parts).map(JobEnd::Opened).boxed_local(),
         Slash::Sessions(Some(name)) => {
             let work = async move {
                 let store = compose::store(&context.paths).await?;
@@ -230,10 +242,7 @@ pub(super) fn command(context: Context, parts: Option<Parts>, command: Slash) ->
 async fn shows(context: Context, parts: Option<Parts>, command: Slash) -> Outcome<Vec<Row>> {
     match (command, parts) {
         (Slash::Model(_), _) => {
-            let text = format!(
-                "  {}; /model NAME chooses another for the next session",
-                context.model_name()
-            );
+            let text = format!("  {}; /model NAME asks another", context.model_name());
             Ok(vec![Row::note(Tone::Plain, &text)])
         }
         (Slash::Sessions(_), _) => sessions(&context).await,
@@ -363,6 +372,20 @@ async fn fork(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>
     Ok(opened)
 }
 
+/// Goes on with the model that was chosen.
+async fn change_model(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>> {
+    let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
+    let mut model = models::open(&context.model)?;
+    task::price(&context.config, &store, &mut model).await?;
+    let change = ResumeChange { model: Some(model.spec), ..ResumeChange::default() };
+    engine.resume(&session, session::WHO, change).await?;
+    // The lock is held by who goes on with it: the same conversation.
+    let mut opened = take_up(&context, store, session, None).await?;
+    let text = format!("● from now on {} is asked", context.model_name());
+    opened.rows = vec![Row::note(Tone::Good, &text)];
+    Ok(opened)
+}
+
 /// Goes back to where the session stood before.
 async fn rewind(parts: Option<Parts>, to: Option<Seq>) -> Outcome<Box<OpenedTalk>> {
     let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
@@ -372,7 +395,7 @@ async fn rewind(parts: Option<Parts>, to: Option<Seq>) -> Outcome<Box<OpenedTalk
         Row::note(Tone::Warning, &format!("! {}", outrigger_engine::workspace::explain(warning)))
     });
     let mut rows: Vec<Row> = explained.collect();
-    let text = format!("● back to moment {}: {}", moment.at, inert(&moment.said));
+    let text = format!("● back to checkpoint {}: {}", moment.at, inert(&moment.said));
     rows.push(Row::note(Tone::Good, &text));
     let mut before = Vec::new();
     load_all(&*store.journal, &session, Seq::default(), |record| before.push(record)).await?;

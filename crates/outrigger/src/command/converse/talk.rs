@@ -16,7 +16,7 @@ use crate::paths::Paths;
 use crate::question::Question;
 use crate::rules::ConfiguredRules;
 use crate::session::{self, Lock};
-use crate::show::Tone;
+use crate::show::{Tone, Totals};
 use crate::waiting::PendingApproval;
 
 /// What works on a session have of it.
@@ -186,6 +186,9 @@ impl Talk {
             inputs.push(Input::Asked(questions));
             inputs.push(Input::Waiting);
         } else {
+            let state = self.engine.state(&self.session).await?;
+            let totals = format!("  {} in all", Totals::of(&state).words());
+            inputs.push(Input::Note(Tone::Detail, totals));
             inputs.push(Input::Asked(Vec::new()));
             inputs.push(Input::Idle);
         }

@@ -31,7 +31,14 @@ pub(super) fn failure(failure: &Failure) -> Vec<Row> {
 
 /// Whether a command is for a session that waits.
 pub(super) fn needs_rest(command: &Slash) -> bool {
-    matches!(command, Slash::Apply(_) | Slash::Fork | Slash::Rewind(_) | Slash::Sessions(Some(_)))
+    matches!(
+        command,
+        Slash::Apply(_)
+            | Slash::Fork
+            | Slash::Model(Some(_))
+            | Slash::Rewind(_)
+            | Slash::Sessions(Some(_))
+    )
 }
 
 /// What is under way while a command is done.
