@@ -117,6 +117,10 @@ pub struct ToolSpec {
     /// Which built-in tool it is, if that one has another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub built_in: Option<String>,
+    /// Where its relative paths begin and its commands start, if that is not the top of the
+    /// sandbox's workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// How long a call of it may take, if it is killed after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
@@ -246,6 +250,20 @@ pub struct Workspace {
     /// change of the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<String>,
+    /// Where in it the person worked who began the session, by its path; empty at the top.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub prefix: String,
+}
+
+impl Workspace {
+    /// The directory in which the person worked who began the session, for people.
+    #[must_use]
+    pub fn begun_in(&self) -> String {
+        match self.prefix.as_str() {
+            "" => self.source.clone(),
+            prefix => format!("{}/{prefix}", self.source),
+        }
+    }
 }
 
 #[cfg(test)]

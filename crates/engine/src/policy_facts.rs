@@ -80,7 +80,9 @@ pub(crate) fn with_facts<T>(
             return judge(&Facts { action, resource: &resource, outside, ..all });
         }
     };
-    let target = genuine.and_then(|genuine| outrigger_tools::target(built_in, &genuine.arguments));
+    let directory = tool.and_then(|tool| tool.directory.as_deref());
+    let target = genuine
+        .and_then(|genuine| outrigger_tools::target(built_in, &genuine.arguments, directory));
     judge(&Facts { action, resource: target.as_deref().unwrap_or(WORKSPACE), ..all })
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Let an agent do a task in a copy of a directory, and show what it changed.
-    Run(Run),
+    Run(Box<Run>),
     /// Show what `run` does, on a bundled example with a scripted model: no key, no network.
     Demo(Demo),
     /// Say which keys and local servers were found, and write down which model is asked.

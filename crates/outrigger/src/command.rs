@@ -79,7 +79,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         return Err(Failure::new(Kind::Usage, "--continue stands alone or behind `run`"));
     }
     match command {
-        Command::Run(run) => Box::pin(run::execute(&paths, run)).await,
+        Command::Run(run) => Box::pin(run::execute(&paths, *run)).await,
         Command::Attach(asked) => sessions::attach(&paths, asked).await,
         Command::Stop(asked) => sessions::stop(&paths, asked).await,
         Command::Rm(asked) => sessions::rm(&paths, asked).await,

@@ -60,8 +60,8 @@ pub(crate) const COLUMN_CHARS_MAX: usize = 28;
 pub(crate) const HANDOVER_MS_MAX: u64 = 30_000;
 /// How often a listener looks for new events of another process.
 pub(crate) const FOLLOW_POLL_MS: u64 = 100;
-/// How often the lock of a session is tried before another process is said to drive it.
-pub(crate) const LOCK_LOOKS_MAX: u32 = 3;
+/// How often the lock of a session is tried that somebody holds who only looks at it.
+pub(crate) const LOCK_LOOKS_MAX: u32 = 200;
 /// Between two of these.
 pub(crate) const LOCK_PAUSE_MS: u64 = 10;
 /// Sessions that are looked at at a time for the newest of a directory.
@@ -182,6 +182,8 @@ pub(crate) const COLUMNS_DEFAULT: usize = 80;
 pub(crate) const ROWS_DEFAULT: usize = 24;
 /// Lines that a person wrote in conversations before, of which they can have one again.
 pub(crate) const HISTORY_LINES_MAX: usize = 500;
+/// A template's name that is made of an image's.
+pub(crate) const IMAGE_NAME_CHARS_MAX: usize = 100;
 /// Rows of what was said last that a person is shown who goes on.
 pub(crate) const RECAP_ROWS_MAX: usize = 12;
 /// Sessions that a conversation lists.

@@ -15,6 +15,7 @@ mod config;
 mod conversation;
 mod exit;
 mod flags;
+mod image;
 mod limits;
 mod models;
 mod notify;
@@ -31,6 +32,7 @@ mod show;
 mod skills;
 mod terminal;
 mod waiting;
+mod workspace;
 
 use clap::Parser;
 use rustix::process::DumpableBehavior;

@@ -4,7 +4,7 @@
 //! of the machine than `repository::toolchain` found and the configuration names.
 
 use outrigger_repository::toolchain::{Shell, Toolchains, toolchains};
-use outrigger_repository::{DependencyFolder, OBJECTS, SandboxRepository};
+use outrigger_repository::{DependencyFolder, OBJECTS, SandboxRepository, WorkTree};
 use outrigger_sandbox_native::{HostPaths, ImageDigest, Native, ProjectTemplate};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -52,20 +52,21 @@ pub(crate) async fn prepare(
     paths: &Paths,
     config: &Config,
     backends: &Backends,
-    (dir, folders): (&Path, Vec<PathBuf>),
+    (tree, folders): (&WorkTree, Vec<PathBuf>),
     screen: &mut Screen,
 ) -> Outcome<ProjectSandbox> {
+    let dir = tree.top.as_path();
     let first = config.sandboxes.first().filter(|_| has_template(config));
     let (Some(native), Some(sandbox)) = (&backends.native, first) else {
         return Ok(ProjectSandbox::default());
     };
     let mut tools =
-        if sandbox.toolchains { toolchains(dir, &shell()) } else { Toolchains::default() };
+        if sandbox.toolchains { toolchains(tree, &shell()) } else { Toolchains::default() };
     // The spawner is told of paths as text.
     tools.shown.retain(|path| path.to_str().is_some());
     let layers = layers(paths, config, native, (dir, folders), screen).await?;
     tell(&tools, &layers, screen);
-    let env = environment(sandbox, &tools, &layers)?;
+    let env = environment(sandbox, &tools, (tree, &layers))?;
     let workspace = dir.to_str().map(PathBuf::from);
     let mut host = HostPaths { read_only: tools.shown, elsewhere: Vec::new(), workspace };
     let (mut digests, mut dependencies): (Vec<_>, Vec<_>) =
@@ -207,12 +208,18 @@ fn tell(tools: &Toolchains, layers: &[DependencyLayer], screen: &Screen) {
 fn environment(
     sandbox: &Sandbox,
     tools: &Toolchains,
-    layers: &[DependencyLayer],
+    (tree, layers): (&WorkTree, &[DependencyLayer]),
 ) -> Outcome<Vec<String>> {
     let mut env = tools.env.clone();
     let mut path: Vec<String> = sandbox.path.iter().map(|dir| dir.display().to_string()).collect();
-    let environment =
-        layers.iter().find(|layer| matches!(layer.path.as_str(), ".venv" | "venv" | "env"));
+    // The nearest to where the person works.
+    let environment = tree.folders().find_map(|folder| {
+        let names = [".venv", "venv", "env"];
+        let is_one = |layer: &&DependencyLayer| {
+            names.iter().any(|name| folder.join(name) == Path::new(&layer.path))
+        };
+        layers.iter().find(is_one)
+    });
     if let Some(layer) = environment {
         // As a person's shell has it who works on the project.
         let root = format!("/{WORKSPACE}/{}", layer.path);

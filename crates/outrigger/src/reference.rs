@@ -249,3 +249,24 @@ fn numbers_outside_their_documented_range_are_refused() {
         }
     }
 }
+
+/// The words of a line for a shell that quotes with `"` alone.
+fn words(line: &str) -> Vec<String> {
+    let quoted = |(index, part): (usize, &str)| match index % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    };
+    line.split('"').enumerate().flat_map(quoted).collect()
+}
+
+#[test]
+fn the_command_lines_that_an_agent_is_taught_are_taken() {
+    let skill = include_str!("../../../docs/skills/outrigger/SKILL.md");
+    let blocks = skill.split("```").skip(1).step_by(2).flat_map(str::lines);
+    let lines: Vec<_> = blocks.filter(|line| line.starts_with("outrigger ")).collect();
+    assert!(lines.len() > 10, "{lines:?}");
+    for line in lines {
+        let taken = Cli::command().try_get_matches_from(words(line));
+        assert!(taken.is_ok(), "{line}: {}", taken.unwrap_err());
+    }
+}

@@ -22,6 +22,7 @@ mod patch;
 mod rules;
 mod scratch;
 pub mod toolchain;
+mod work_tree;
 
 pub use apply::{Accept, apply};
 pub use change::{Change, File};
@@ -36,3 +37,4 @@ pub use pack::{DirectoryArchive, Limits, files, pack};
 pub use patch::{one_file, patch};
 pub use rules::Rules;
 pub use scratch::nameless;
+pub use work_tree::WorkTree;

@@ -17,6 +17,7 @@ mod version_file;
 use std::path::{Component, Path, PathBuf};
 
 use self::search::{Search, is_seen};
+use crate::WorkTree;
 
 pub use self::search::{Shell, Toolchain, Toolchains};
 
@@ -49,10 +50,10 @@ const PASSED: [&str; 22] = [
     "TZ",
 ];
 
-/// Finds the tools of a project in `dir`, as the person's shell would run them there.
+/// Finds the tools of a project, as the person's shell would run them where the person works.
 #[must_use]
-pub fn toolchains(dir: &Path, shell: &Shell) -> Toolchains {
-    let mut search = Search::new(dir, shell);
+pub fn toolchains(tree: &WorkTree, shell: &Shell) -> Toolchains {
+    let mut search = Search::new(tree, shell);
     let path = shell.vars.get("PATH").map_or("", String::as_str);
     for entry in path.split(':') {
         self::entry(&mut search, Path::new(entry));
@@ -98,7 +99,7 @@ fn entry(search: &mut Search<'_>, entry: &Path) {
     if !search.seen.insert(real.clone()) {
         return;
     }
-    if is_seen(&real) || real.starts_with(search.dir) {
+    if is_seen(&real) || real.starts_with(&search.tree.top) {
         search.tools.path.push(entry.to_owned());
         return;
     }
@@ -114,13 +115,8 @@ fn entry(search: &mut Search<'_>, entry: &Path) {
 
 /// Go finds its own tools from where it is; what it downloaded lies elsewhere.
 fn go(search: &mut Search<'_>) {
-    let runs = search.tools.path.iter().any(|dir| dir.join("go").is_file());
-    let in_usr = Path::new("/usr/local/go/bin");
-    if !runs && !in_usr.join("go").is_file() {
+    if !search.tools.path.iter().any(|dir| dir.join("go").is_file()) {
         return;
-    }
-    if !runs {
-        search.tools.path.push(in_usr.to_owned());
     }
     let workspace = search.shell.dir("GOPATH", "go");
     let modules = search.shell.vars.get("GOMODCACHE").map(PathBuf::from);

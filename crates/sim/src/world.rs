@@ -136,6 +136,7 @@ impl World {
             files: 1,
             source: "simulated".to_owned(),
             dependencies: Vec::new(),
+            prefix: String::new(),
         };
         let engine = world.harness(world.kind, Death::Never, None).engine;
         let task =

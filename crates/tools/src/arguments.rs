@@ -6,6 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::namespace::WORKSPACE;
+
 /// What an argument is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -14,6 +16,8 @@ pub(crate) enum Kind {
         /// Whether an empty one makes sense.
         empty: bool,
     },
+    /// A path: absolute, or from where the call begins, which an absent one means itself.
+    Path,
     /// A whole number within bounds.
     Integer { min: u64, max: u64 },
     /// True or false.
@@ -42,7 +46,7 @@ pub(crate) fn schema(fields: &[Field]) -> Value {
         let doc = field.doc;
         let schema = match field.kind {
             Kind::Text { empty: true } => json!({"type": "string", "description": doc}),
-            Kind::Text { empty: false } => {
+            Kind::Text { empty: false } | Kind::Path => {
                 json!({"type": "string", "minLength": 1, "description": doc})
             }
             Kind::Integer { min, max: u64::MAX } => {
@@ -103,11 +107,17 @@ fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(float)
 }
 
-/// Reads and checks arguments. An optional one that is `null` counts as left out.
+/// Reads and checks arguments of a call that begins in `directory`. An optional one that is
+/// `null` counts as left out.
 ///
 /// # Errors
 /// What the model is told: every fault, and the arguments that there are.
-pub(crate) fn check(name: &str, fields: &[Field], text: &str) -> Result<Arguments, String> {
+pub(crate) fn check(
+    name: &str,
+    fields: &[Field],
+    text: &str,
+    directory: Option<&str>,
+) -> Result<Arguments, String> {
     let value = serde_json::from_str(text).map_err(|error| {
         format!("The arguments of `{name}` are no JSON: {error}.{}", allowed(fields))
     })?;
@@ -134,6 +144,11 @@ pub(crate) fn check(name: &str, fields: &[Field], text: &str) -> Result<Argument
         }
     }
     if faults.is_empty() {
+        let paths = fields.iter().filter(|field| field.kind == Kind::Path);
+        for field in paths {
+            let path = from(directory, given.get(field.name).and_then(Value::as_str));
+            given.insert(field.name.to_owned(), Value::String(path));
+        }
         return Ok(Arguments(given));
     }
     let faults: String = faults.iter().map(|fault| format!("\n- {fault}")).collect();
@@ -141,17 +156,28 @@ pub(crate) fn check(name: &str, fields: &[Field], text: &str) -> Result<Argument
 }
 
 /// What is wrong with a value, if anything is.
+/// What a path means in a call that begins in `directory`. One that begins at the workspace is
+/// left as it is: there, a sandbox takes it for just that.
+fn from(directory: Option<&str>, path: Option<&str>) -> String {
+    match (directory, path) {
+        (None, None) => WORKSPACE.to_owned(),
+        (Some(directory), None) => directory.to_owned(),
+        (Some(directory), Some(path)) if !path.starts_with('/') => format!("{directory}/{path}"),
+        (_, Some(path)) => path.to_owned(),
+    }
+}
+
 fn fault(field: &Field, value: &Value) -> Option<String> {
     let name = field.name;
     let wrong = |expected: &str, hint: &str| {
         Some(format!("`{name}` must be {expected}, not {}{hint}", described(value)))
     };
     match (field.kind, value) {
-        (Kind::Text { empty: false }, Value::String(text)) if text.is_empty() => {
+        (Kind::Text { empty: false } | Kind::Path, Value::String(text)) if text.is_empty() => {
             Some(format!("`{name}` is empty"))
         }
-        (Kind::Text { .. }, Value::String(_)) | (Kind::Flag, Value::Bool(_)) => None,
-        (Kind::Text { .. }, _) => wrong("a string", ""),
+        (Kind::Text { .. } | Kind::Path, Value::String(_)) | (Kind::Flag, Value::Bool(_)) => None,
+        (Kind::Text { .. } | Kind::Path, _) => wrong("a string", ""),
         (Kind::Flag, Value::String(text)) if text == "true" || text == "false" => {
             wrong("true or false", &format!(": write {text} without quotes"))
         }
@@ -190,7 +216,7 @@ fn described(value: &Value) -> &'static str {
 fn allowed(fields: &[Field]) -> String {
     let one = |field: &Field| {
         let kind = match field.kind {
-            Kind::Text { .. } => "string".to_owned(),
+            Kind::Text { .. } | Kind::Path => "string".to_owned(),
             Kind::Integer { min, max } => format!("integer, {}", range(min, max)),
             Kind::Flag => "boolean".to_owned(),
         };

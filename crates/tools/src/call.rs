@@ -11,6 +11,8 @@ pub struct Invocation<'a> {
     pub tool: &'a str,
     /// Its arguments, as the model wrote them: JSON, if it behaved.
     pub arguments: &'a str,
+    /// Where its relative paths begin, if that is not the workspace's top.
+    pub directory: Option<&'a str>,
     /// The exec id of the call. The same call with the same id, in the same life of
     /// the sandbox, changes nothing a second time.
     pub exec: ExecId,

@@ -80,9 +80,9 @@ impl Tool {
         Some(ServedPaths { arguments: owned(arguments), mounts: owned(&MOUNTS) })
     }
 
-    /// The arguments of a call, or what the model is told of their faults.
-    pub(crate) fn check(&self, text: &str) -> Result<Arguments, String> {
-        arguments::check(self.name.as_str(), self.fields, text)
+    /// The arguments of a call that begins in `directory`, or what the model is told of their faults.
+    pub(crate) fn check(&self, text: &str, directory: Option<&str>) -> Result<Arguments, String> {
+        arguments::check(self.name.as_str(), self.fields, text, directory)
     }
 
     /// What the turn machine and the model are told of it.
@@ -104,6 +104,7 @@ impl Tool {
             sandbox: Some(sandbox.to_owned()),
             served: None,
             built_in: None,
+            directory: None,
             deadline: (self.kind == ToolKind::Execute).then(|| Deadline {
                 argument: "timeout".to_owned(),
                 usual_ms: limits::TIMEOUT_MS_DEFAULT,
@@ -127,13 +128,13 @@ const ANY_TEXT: Kind = Kind::Text { empty: true };
 
 const FILE_PATH: Field = Field {
     name: "file_path",
-    kind: TEXT,
+    kind: Kind::Path,
     need: Need::Required,
     doc: "The file: absolute, or relative to /workspace.",
 };
 const WHERE: Field = Field {
     name: "path",
-    kind: TEXT,
+    kind: Kind::Path,
     need: Need::Optional,
     doc: "The directory to look in: absolute, or relative to /workspace. Default: /workspace.",
 };
@@ -273,7 +274,7 @@ pub(crate) const TOOLS: &[Tool] = &[
             Field { name: "pattern", kind: TEXT, need: Need::Required, doc: "What to look for." },
             Field {
                 name: "path",
-                kind: TEXT,
+                kind: Kind::Path,
                 need: Need::Optional,
                 doc: "The directory or file to search. Default: /workspace.",
             },

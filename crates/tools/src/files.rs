@@ -8,12 +8,12 @@ use outrigger_sandbox::{
 
 use crate::arguments::Arguments;
 use crate::call::Invocation;
-use crate::namespace::{Namespace, WORKSPACE};
+use crate::namespace::Namespace;
 use crate::{cut, limits, output};
 
 /// Lists a directory.
 pub(crate) async fn ls(arguments: &Arguments, namespace: &Namespace) -> Result<ToolOutput, Error> {
-    let path = arguments.text("path").unwrap_or(WORKSPACE).to_owned();
+    let path = arguments.required("path").to_owned();
     let op = FileOp::List { path: path.clone(), entries_max: limits::PATHS_MAX };
     let FileReply::Entries { entries, truncated } = namespace.files(op).await? else {
         return Err(output::mismatched("list"));

@@ -10,7 +10,7 @@
 
 #![forbid(unsafe_code)]
 
-use outrigger_agent::{ToolOutput, ToolSpec};
+use outrigger_agent::{Raw, ToolOutput, ToolSpec};
 use outrigger_sandbox::{Error, OutputSink};
 
 mod arguments;
@@ -53,13 +53,27 @@ pub fn serve(tools: &mut [ToolSpec]) {
     }
 }
 
+/// Lets tools begin in a directory of the workspace: commands start there, and relative paths
+/// mean what is there.
+pub fn begin_in(tools: &mut [ToolSpec], directory: &str) {
+    let quoted = serde_json::Value::from(directory).to_string();
+    for tool in tools.iter_mut().filter(|tool| Tool::named(tool.built_in()).is_some()) {
+        tool.directory = Some(directory.to_owned());
+        // Where their words name the workspace, they say where a call begins.
+        tool.description = tool.description.replace(namespace::WORKSPACE, directory);
+        let schema = tool.schema.as_str();
+        let schema = schema.replace(namespace::WORKSPACE, quoted.trim_matches('"'));
+        tool.schema = Raw::new(schema).expect("a quoted text in a JSON string leaves it JSON");
+    }
+}
+
 /// The file or folder that a call of a built-in file tool is about, in its one spelling,
-/// as that tool itself reads its arguments. `None` if it is no file tool, or performs
+/// as that tool itself reads its arguments where it begins in `directory`. `None` if it is no file tool, or performs
 /// nothing because its arguments are wrong.
 #[must_use]
-pub fn target(tool: &str, arguments: &str) -> Option<String> {
+pub fn target(tool: &str, arguments: &str, directory: Option<&str>) -> Option<String> {
     let tool = Tool::named(tool)?;
-    let arguments = tool.check(arguments).ok()?;
+    let arguments = tool.check(arguments, directory).ok()?;
     let path = given_target(tool, &arguments)?;
     // What has no spelling is refused by the tool.
     Some(namespace::canonical(&path).unwrap_or(path))
@@ -70,9 +84,7 @@ fn given_target(tool: &Tool, arguments: &Arguments) -> Option<String> {
     match tool.name {
         ToolName::Execute => None,
         ToolName::ReadFile | ToolName::WriteFile | ToolName::EditFile => text("file_path"),
-        ToolName::Ls | ToolName::Grep => {
-            Some(text("path").unwrap_or_else(|| namespace::WORKSPACE.to_owned()))
-        }
+        ToolName::Ls | ToolName::Grep => text("path"),
         ToolName::Glob => Some(search::globbed(arguments).0.to_owned()),
     }
 }
@@ -82,7 +94,7 @@ fn given_target(tool: &Tool, arguments: &Arguments) -> Option<String> {
 #[must_use]
 pub fn label(tool: &str, arguments: &str) -> Option<outrigger_shell::CommandFacts> {
     let tool = Tool::named(tool).filter(|tool| tool.name == ToolName::Execute)?;
-    let arguments = tool.check(arguments).ok()?;
+    let arguments = tool.check(arguments, None).ok()?;
     Some(outrigger_shell::label(arguments.required("command"), &namespace::MOUNTS))
 }
 
@@ -133,6 +145,6 @@ pub async fn perform(
 fn checked(call: &Invocation<'_>) -> Result<(&'static Tool, Arguments), ToolOutput> {
     let tool =
         Tool::named(call.tool).ok_or_else(|| output::error(catalogue::unknown(call.tool)))?;
-    let arguments = tool.check(call.arguments).map_err(output::error)?;
+    let arguments = tool.check(call.arguments, call.directory).map_err(output::error)?;
     Ok((tool, arguments))
 }

@@ -46,7 +46,7 @@ pub async fn preview(
     namespace: &Namespace,
 ) -> Result<Option<Preview>, Error> {
     let Some(tool) = Tool::named(call.tool) else { return Ok(None) };
-    let Ok(arguments) = tool.check(call.arguments) else { return Ok(None) };
+    let Ok(arguments) = tool.check(call.arguments, call.directory) else { return Ok(None) };
     let changes = matches!(tool.name, ToolName::WriteFile | ToolName::EditFile);
     if !changes {
         return Ok(None);

@@ -4,7 +4,7 @@ use outrigger_agent::ToolOutput;
 use outrigger_sandbox::{Error, FileOp, FileReply, GrepMatch, GrepPattern};
 
 use crate::arguments::Arguments;
-use crate::namespace::{Namespace, WORKSPACE};
+use crate::namespace::Namespace;
 use crate::{cut, limits, output};
 
 /// Finds files by name.
@@ -41,7 +41,7 @@ pub(crate) fn globbed(arguments: &Arguments) -> (&str, &str) {
     let given = arguments.required("pattern");
     match rooted(given) {
         Some((root, pattern)) => (root, pattern),
-        None => (arguments.text("path").unwrap_or(WORKSPACE), given),
+        None => (arguments.required("path"), given),
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) async fn grep(
         (false, false) => GrepPattern::Regex(given.to_owned()),
         (false, true) => GrepPattern::RegexIgnoreCase(given.to_owned()),
     };
-    let root = arguments.text("path").unwrap_or(WORKSPACE);
+    let root = arguments.required("path");
     let glob = arguments.text("glob").map(str::to_owned);
     let matches_max = limits::MATCHES_MAX;
     let op = FileOp::Grep { root: root.to_owned(), pattern, glob: glob.clone(), matches_max };

@@ -64,6 +64,7 @@ pub fn spec(agents: &[Delegate]) -> ToolSpec {
         sandbox: None,
         served: None,
         built_in: None,
+        directory: None,
         deadline: None,
         outside: None,
     }

@@ -30,6 +30,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         sandbox: Some("work".to_owned()),
         served: None,
         built_in: None,
+        directory: None,
         deadline: None,
         outside: None,
     }

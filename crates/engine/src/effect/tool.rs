@@ -30,8 +30,10 @@ pub(super) fn call(
     if let Some(sandbox) = &sandbox {
         memory::serve(engine, run, sandbox.handle.as_ref().ok(), effect);
     }
+    let tool = run.state.tool(&call.tool)?;
     let attempt = ToolAttempt {
-        tool: run.state.tool(&call.tool)?.built_in().to_owned(),
+        tool: tool.built_in().to_owned(),
+        directory: tool.directory.clone(),
         arguments: genuine.given().to_owned(),
         exec: match place {
             Some(place) => place.exec.clone(),
@@ -118,6 +120,8 @@ pub(super) fn spent(
 struct ToolAttempt {
     tool: String,
     arguments: String,
+    /// Where it begins, if that is not the workspace's top.
+    directory: Option<String>,
     /// What the sandbox knows it by.
     exec: String,
     /// Nothing for a call about memory or skills alone.
@@ -153,7 +157,8 @@ impl ToolAttempt {
         };
         let (tool, arguments) = (self.tool.as_str(), self.arguments.as_str());
         let (seen, command_ms_max) = (self.seen.as_ref(), self.command_ms_max);
-        let call = Invocation { tool, arguments, exec, seen, command_ms_max };
+        let directory = self.directory.as_deref();
+        let call = Invocation { tool, arguments, directory, exec, seen, command_ms_max };
         if let (Some(memory), AttemptKind::Interrupted) = (&self.memory, self.kind)
             && let Some(output) = memory.done_before(&call).await
         {

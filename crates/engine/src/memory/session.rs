@@ -36,7 +36,7 @@ impl SessionMemory {
     /// What to say of a change of an entry by an attempt of which a crash hid the outcome:
     /// it is made once. Nothing if no such attempt made it.
     pub(crate) async fn done_before(&self, call: &Invocation<'_>) -> Option<ToolOutput> {
-        let path = outrigger_tools::target(call.tool, call.arguments)?;
+        let path = outrigger_tools::target(call.tool, call.arguments, call.directory)?;
         if !self.view.tree.wrote(&path, self.effect).await {
             return None;
         }

@@ -116,8 +116,14 @@ impl Engine {
         let exec = ExecId::new(session.effect(effect))
             .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
         let arguments = call.arguments.as_str();
-        let invocation =
-            Invocation { tool: tool.built_in(), arguments, exec, seen: None, command_ms_max: None };
+        let invocation = Invocation {
+            tool: tool.built_in(),
+            arguments,
+            directory: tool.directory.as_deref(),
+            exec,
+            seen: None,
+            command_ms_max: None,
+        };
         let memory = memory::preview(self, session, state, effect);
         let Some(name) = state.sandbox_for(work) else {
             let Some(memory) = memory else { return Ok(None) };

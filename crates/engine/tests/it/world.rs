@@ -79,6 +79,7 @@ impl World {
             files: 1,
             source: "here".to_owned(),
             dependencies: Vec::new(),
+            prefix: String::new(),
         };
         let sandboxes = vec![(asked("work", scope), spy.clone())];
         let clock = Arc::new(VirtualClock(Instant::now()));

@@ -66,6 +66,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         sandbox: Some("work".into()),
         served: None,
         built_in: None,
+        directory: None,
         deadline: None,
         outside: None,
     };

@@ -1,6 +1,7 @@
 //! `outrigger doctor`: what this machine offers, what is missing, and what fixes it.
 
 use clap::Args;
+use outrigger_repository::WorkTree;
 use outrigger_repository::toolchain::{Toolchains, toolchains};
 use outrigger_sandbox::{Backend, Capabilities, Layer};
 use serde_json::json;
@@ -13,7 +14,7 @@ use crate::flags::{Limits, Model, Output};
 use crate::paths::Paths;
 use crate::show::amounts::size;
 use crate::show::{self, Screen, Tone, inert};
-use crate::{compose, models, project};
+use crate::{compose, models, project, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
@@ -98,7 +99,10 @@ impl ToolReport {
     fn make(config: &Config) -> Self {
         let wanted = config.sandboxes.first().is_some_and(|sandbox| sandbox.toolchains);
         let here = std::env::current_dir().ok().filter(|_| wanted && project::has_template(config));
-        Self(here.map(|here| toolchains(&here, &project::shell())))
+        Self(here.map(|here| {
+            let tree = workspace::whole(&here).unwrap_or_else(|_| WorkTree::alone(&here));
+            toolchains(&tree, &project::shell())
+        }))
     }
 
     fn object(&self) -> serde_json::Value {

@@ -13,21 +13,26 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Limits, Model, Output};
 use crate::paths::Paths;
 use crate::show::Screen;
-use crate::{compose, limits, models, repository, session};
+use crate::{compose, image, limits, models, repository, session};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// What to do, or `-` to read it from standard input. Piped standard input is
     /// otherwise added as context, which the model is told to treat as data.
     pub(crate) task: String,
-    /// The directory to work on. Its tracked, changed and not ignored files are copied;
-    /// nothing in it changes unless `--apply` is given.
+    /// The directory to work on. The repository that it is a part of is copied, as far as it
+    /// is tracked, changed or not ignored, and commands begin in the directory. Nothing changes
+    /// outside of the copy unless `--apply` is given.
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) dir: PathBuf,
     /// Bring a folder of it along as it is, though git ignores it; what changes in it is not
     /// written back. May be given several times.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) include: Vec<PathBuf>,
+    /// Work in this image instead of over this machine's tools: a template that is there, or an
+    /// image of a registry, which is pulled once. With Docker an image that the engine has.
+    #[arg(long, value_name = "IMAGE", conflicts_with = "goes_on")]
+    pub(crate) image: Option<String>,
     /// Say it in the newest session of this directory, which goes on with its own model and
     /// limits, instead of in a new one.
     #[arg(long = "continue", short = 'c', conflicts_with_all = ["name", "script", "Limits"])]
@@ -69,12 +74,16 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         }
         config.include.push(folder);
     }
+    let mut screen = Screen::new(run.output);
+    if let Some(image) = run.image {
+        image::choose(paths, &mut config, image, &mut screen).await?;
+    }
     let mut messages = Vec::new();
     if model.is_some() {
         messages = repository::guides(&dir);
     }
     let reading = tokio::task::spawn_blocking(piped);
-    let read = Screen::new(run.output).during("reading standard input to its end", reading).await;
+    let read = screen.during("reading standard input to its end", reading).await;
     let read = read.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))??;
     let text = match (run.task.as_str(), read) {
         ("-", text) => text.unwrap_or_default(),

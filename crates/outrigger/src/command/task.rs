@@ -4,9 +4,8 @@ use outrigger_agent::{
     AccountId, Amounts, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_engine::Engine;
-use outrigger_repository::{DependencyPolicy, Limits, Rules};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::detach::{self, Driver};
 use super::drive::{Driving, Interrupts, drive};
@@ -18,8 +17,9 @@ use crate::flags::{Apply, Output};
 use crate::models::{self, OpenedModel};
 use crate::paths::Paths;
 use crate::session::Lock;
-use crate::show::{self, Screen, Tone};
-use crate::{abandoned, outside, project, repository, session, skills};
+use crate::show::{Screen, Tone};
+use crate::workspace::{self, PackedDirectory};
+use crate::{abandoned, outside, project, session, skills};
 
 /// A task, ready to be done.
 #[derive(Debug)]
@@ -92,14 +92,14 @@ pub(crate) async fn open(
     price(config, &store, &mut opened).await?;
     give_back(paths, config, &store).await?;
     task.model.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
-    let packing = pack(paths, config, &store, &task.dir);
-    let PackedDirectory { mut workspace, dependencies, notes } =
-        screen.during("copying the directory", packing).await?;
+    let packing = workspace::pack(paths, config, &store, &task.dir);
+    let packed = screen.during("copying the directory", packing).await?;
+    let PackedDirectory { tree, mut workspace, dependencies, notes } = packed;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let lock = session::lock(&paths.lock(session.as_str()))?;
     let lock = lock.ok_or_else(|| session::held(&session))?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
-    let needs = (task.dir.as_path(), dependencies);
+    let needs = (&tree, dependencies);
     let project = project::prepare(paths, config, &backends, needs, screen).await?;
     workspace.dependencies = project.dependencies;
     let servers = outside::servers(config)?;
@@ -160,7 +160,7 @@ fn spec(
     workspace: Workspace,
     outside: Vec<ToolSpec>,
 ) -> Outcome<Spec> {
-    let mut tools = tools(config, outside);
+    let mut tools = tools(config, &workspace.prefix, outside);
     let role = role(config, &tools)?;
     if role.deep > 0 {
         tools.push(outrigger_tools::subagent::spec(&role.agents));
@@ -170,7 +170,7 @@ fn spec(
     Ok(Spec {
         principal: session::WHO.to_owned(),
         model: opened.spec.clone(),
-        system: include_str!("../prompt.md").to_owned(),
+        system: system(&workspace.prefix),
         tools,
         budget: Limit { tokens: Some(config.tokens_max), ..config.budget.limit },
         soft: config.budget.soft,
@@ -234,11 +234,23 @@ pub(super) async fn price(config: &Config, store: &Store, opened: &mut OpenedMod
     })
 }
 
-/// The first sandbox has the tools by their plain names. What runs in a sandbox may take
+/// What the model is told before all else.
+fn system(prefix: &str) -> String {
+    let mut text = include_str!("../prompt.md").to_owned();
+    if !prefix.is_empty() {
+        text.push_str(&format!("- The person works in /workspace/{prefix}, a part of the repository: commands start there and relative paths begin there. Keep to it unless the task needs more.\n"));
+    }
+    text
+}
+
+/// The first sandbox has the tools by their plain names, which begin where the person works. What runs in a sandbox may take
 /// its processors as long as it lasts.
-fn tools(config: &Config, outside: Vec<ToolSpec>) -> Vec<ToolSpec> {
+fn tools(config: &Config, prefix: &str, outside: Vec<ToolSpec>) -> Vec<ToolSpec> {
     let mut names = config.working().map(|sandbox| sandbox.name.as_str());
     let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
+    if !prefix.is_empty() {
+        outrigger_tools::begin_in(&mut tools, &format!("/workspace/{prefix}"));
+    }
     tools.extend(names.flat_map(outrigger_tools::specs_of_further));
     outrigger_tools::serve(&mut tools);
     tools.extend(outside);
@@ -249,52 +261,4 @@ fn tools(config: &Config, outside: Vec<ToolSpec>) -> Vec<ToolSpec> {
         }
     }
     tools
-}
-
-/// A directory as a session begins with it.
-struct PackedDirectory {
-    workspace: Workspace,
-    /// Folders of what it depends on, which are not in it.
-    dependencies: Vec<PathBuf>,
-    notes: Vec<(Tone, String)>,
-}
-
-/// The directory's state becomes a blob, from which a workspace is filled as often
-/// as it takes, whatever happens to the directory meanwhile.
-async fn pack(
-    paths: &Paths,
-    config: &Config,
-    store: &Store,
-    dir: &Path,
-) -> Outcome<PackedDirectory> {
-    let packed = {
-        let (source, scratch) = (dir.to_owned(), paths.scratch());
-        let (bytes_max, files_max) = (config.workspace_bytes_max, config.workspace_files_max);
-        let limits = Limits { bytes_max, files_max };
-        let include = config.include.clone();
-        let apart = config.dependencies && project::has_template(config);
-        let packing = tokio::task::spawn_blocking(move || {
-            let policy = match apart {
-                true => DependencyPolicy::Apart(&include),
-                false => DependencyPolicy::Content,
-            };
-            outrigger_repository::pack(&source, &scratch, &Rules::of_user(), limits, policy)
-        });
-        let packed = packing.await;
-        let packed = packed.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))?;
-        packed.map_err(|error| repository::failed(dir, &error))?
-    };
-    let not_copied = show::not_copied(&packed.left_out).into_iter();
-    let mut notes: Vec<_> = not_copied.map(|text| (Tone::Warning, text)).collect();
-    let (files, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
-    notes.push((Tone::Detail, format!("{files}, {kib} KiB copied from {}", dir.display())));
-    let stored = store.blobs.put_from(Box::new(packed.archive)).await?;
-    let workspace = Workspace {
-        archive: stored.digest,
-        bytes: stored.bytes,
-        files: packed.files,
-        source: dir.display().to_string(),
-        dependencies: Vec::new(),
-    };
-    Ok(PackedDirectory { workspace, dependencies: packed.dependencies, notes })
 }

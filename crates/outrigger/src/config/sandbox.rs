@@ -316,6 +316,11 @@ impl Sandbox {
         }
     }
 
+    /// Lets it begin with another root filesystem.
+    pub(crate) fn stand_on(&mut self, template: String) {
+        self.spec.origin = DiskOrigin::Template(template);
+    }
+
     fn overlay(&mut self, file: SandboxFile) {
         let whole =
             |own: u64, new: Option<u64>, unit: u64| new.map_or(own, |new| new.saturating_mul(unit));

@@ -116,9 +116,9 @@ pub(crate) async fn opening(store: &Store, session: &SessionId) -> Outcome<Optio
     })
 }
 
-/// Whether a session works on a directory.
+/// Whether a session was begun in a directory.
 pub(crate) fn is_of(spec: &Spec, dir: &Path) -> bool {
-    spec.workspace.as_ref().is_some_and(|it| Path::new(&it.source) == dir)
+    spec.workspace.as_ref().is_some_and(|it| Path::new(&it.begun_in()) == dir)
 }
 
 /// The error for a beginning that several sessions have.

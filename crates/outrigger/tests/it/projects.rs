@@ -1,8 +1,10 @@
 //! A directory with what it depends on, its history and the tools that it is worked on with.
 
 use crate::support::{Turn, World, shell};
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 #[test]
 fn a_project_is_worked_on_with_all_that_it_needs() {
@@ -84,4 +86,100 @@ fn tools_of_the_path_are_found_and_shown() {
     assert!(told.contains("  │ of its library\n  │ .\n"), "{told}");
     let told = run("[sandbox]\ntoolchains = false\n");
     assert!(told.contains("kit-tool: command not found"), "{told}");
+}
+
+#[test]
+fn in_a_part_of_a_repository_commands_begin_there_and_all_of_it_is_there() {
+    let world = World::new();
+    let top = world.dir(
+        "project",
+        &[
+            ("shared.txt", b"of all\n"),
+            (".gitignore", b"node_modules\n"),
+            ("package.json", b"{}"),
+            ("node_modules/dep/index.js", b"of the top\n"),
+            ("part/main.txt", b"1\n"),
+            ("part/ignored/x", b"x"),
+        ],
+    );
+    world.git(&top, &["init", "-q"]);
+    world.git(&top, &["add", "shared.txt", "part/main.txt"]);
+    world.git(&top, &["commit", "-qm", "the first commit"]);
+    let script = world.script(&[
+        Turn(&[shell(
+            "pwd; cat main.txt ../shared.txt ../node_modules/dep/index.js; git log --format=%s",
+        )]),
+        Turn(&[("read_file", json!({"file_path": "main.txt"})), ("ls", json!({}))]),
+        Turn(&[
+            ("write_file", json!({"file_path": "new.txt", "content": "new\n"})),
+            ("write_file", json!({"file_path": "../beside.txt", "content": "beside\n"})),
+            ("write_file", json!({"file_path": "never.txt", "content": "x"})),
+        ]),
+    ]);
+    // The rules are told of the very file.
+    world.configure("[policy]\nfiles = [\"rules.cedar\"]\n");
+    let rule = r#"@id("never") forbid (principal, action == Action::"write_files", resource == Path::"/workspace/part/never.txt");"#;
+    fs::write(world.path("config/outrigger/rules.cedar"), rule).unwrap();
+    let part = top.join("part").display().to_string();
+    let ran = world.ran(0, &["run", "--script", &script, "--dir", &part, "--apply", "task"]);
+    let told = ran.stderr.replace("  │ ", "");
+    let expected = "/workspace/part\n1\nof all\nof the top\nthe first commit\n";
+    assert!(told.contains(expected), "{told}");
+    assert!(told.contains("commands begin in part"), "{told}");
+    let read = |path: &str| fs::read_to_string(top.join(path)).unwrap();
+    assert_eq!((read("part/new.txt"), read("beside.txt")), ("new\n".into(), "beside\n".into()));
+    assert!(!top.join("part/never.txt").exists() && told.contains("never"), "{told}");
+    // A session is found where it was begun.
+    let listed = |dir: &str| world.ran(0, &["sessions", "ls", "--dir", dir]).stdout;
+    assert_eq!(listed(&part).lines().count(), 1);
+    assert_eq!(listed(&top.display().to_string()), "");
+}
+
+/// A root filesystem with a shell, `cat`, and a file that says that it is one.
+fn root_filesystem(world: &World) -> String {
+    let root = world.path("root");
+    let mut files = vec!["/bin/sh".to_owned(), "/bin/cat".to_owned()];
+    for program in ["/bin/sh", "/bin/cat"] {
+        let told = Command::new("ldd").arg(program).output().expect("this test needs `ldd`");
+        let told = String::from_utf8(told.stdout).unwrap();
+        files.extend(told.split_whitespace().filter(|it| it.starts_with('/')).map(str::to_owned));
+    }
+    for file in files {
+        let inside = root.join(file.trim_start_matches('/'));
+        fs::create_dir_all(inside.parent().unwrap()).unwrap();
+        fs::copy(&file, inside).unwrap();
+    }
+    fs::create_dir_all(root.join("etc")).unwrap();
+    fs::write(root.join("etc/which"), "of the image\n").unwrap();
+    let archive = world.path("root.tar").display().to_string();
+    let root = root.display().to_string();
+    let made = Command::new("tar").args(["-cf", &archive, "-C", &root, "."]).status();
+    assert!(made.expect("this test needs `tar`").success());
+    archive
+}
+
+#[test]
+fn a_run_can_stand_on_an_image() {
+    let world = World::new();
+    let archive = root_filesystem(&world);
+    world.ran(0, &["sandbox", "import", "small", &archive]);
+    let dir = world.dir("project", &[("a.txt", b"of the directory\n")]).display().to_string();
+    let script = world.script(&[Turn(&[shell("cat /etc/which a.txt; git log")])]);
+    let run = |image: &str| {
+        vec!["run", "--script", &script, "--dir", &dir, "--image", image, "task"]
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let ran = |code: i32, image: &str| {
+        let args = run(image);
+        world.ran(code, &args.iter().map(String::as_str).collect::<Vec<_>>()).stderr
+    };
+    let told = ran(0, "small").replace("  │ ", "");
+    assert!(told.contains("of the image\nof the directory\n"), "{told}");
+    assert!(told.contains("git: not found"), "{told}");
+    // What is no template is looked for in a registry, before a session begins.
+    let told = ran(13, "127.0.0.1:1/team/tools:1.2");
+    assert!(told.contains("the image 127.0.0.1:1/team/tools:1.2: "), "{told}");
+    assert_eq!(world.sessions().len(), 1);
 }

@@ -86,34 +86,39 @@ fn newest<'a>(installed: &'a [String], wanted: &str) -> Option<&'a String> {
 
 /// What the virtual environments of the project were made with.
 pub(super) fn of_environments(search: &mut Search<'_>) {
-    for folder in [".venv", "venv", "env"] {
-        let Some(file) = VersionFile::read(&search.dir.join(folder), "pyvenv.cfg") else {
-            continue;
-        };
-        let home = file.lines().find_map(|line| {
-            let (name, value) = line.split_once('=')?;
-            (name.trim() == "home").then(|| PathBuf::from(value.trim()))
-        });
-        let Some(home) = home else { continue };
-        // It may be written by anybody: only what a manager of Python installed is shown.
-        let Ok(home) = std::fs::canonicalize(&home) else { continue };
-        let Some(root) = home.parent().filter(|_| home.ends_with("bin")) else { continue };
-        let managed = roots(search).iter().any(|managed| {
-            root != managed
-                && root.starts_with(managed)
-                && root.components().count() == managed.components().count() + 1
-        });
-        if managed {
-            let root = root.to_owned();
-            search.show(&root);
-        } else if !super::search::is_seen(&home) {
-            let home = home.display();
-            search.note(format!("{folder} was made with the Python in {home}, which is not shown to the sandbox: name it in sandbox.read_only"));
+    let tree = search.tree;
+    for folder in tree.folders() {
+        for name in [".venv", "venv", "env"] {
+            of_environment(search, &folder.join(name));
         }
     }
     if search.tools.path.iter().any(|dir| dir.join("uv").is_file()) {
         search.set("UV_OFFLINE", "1");
         search.set("UV_PYTHON_DOWNLOADS", "never");
+    }
+}
+
+fn of_environment(search: &mut Search<'_>, folder: &Path) {
+    let file = VersionFile::read(&search.tree.top.join(folder), "pyvenv.cfg");
+    let home = file.as_ref().and_then(|file| {
+        file.lines().find_map(|line| {
+            let (name, value) = line.split_once('=')?;
+            (name.trim() == "home").then(|| PathBuf::from(value.trim()))
+        })
+    });
+    // It may be written by anybody: only what a manager of Python installed is shown.
+    let Some(home) = home.and_then(|home| std::fs::canonicalize(home).ok()) else { return };
+    let Some(root) = home.parent().filter(|_| home.ends_with("bin")) else { return };
+    let managed = roots(search).iter().any(|managed| {
+        root != managed
+            && root.starts_with(managed)
+            && root.components().count() == managed.components().count() + 1
+    });
+    if managed {
+        search.show(root);
+    } else if !super::search::is_seen(&home) {
+        let (folder, home) = (folder.display(), home.display());
+        search.note(format!("{folder} was made with the Python in {home}, which is not shown to the sandbox: name it in sandbox.read_only"));
     }
 }
 

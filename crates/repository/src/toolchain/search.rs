@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::version_file::VersionFile;
+use crate::WorkTree;
 
 /// What of a person's shell counts: their home and the variables.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +58,9 @@ const SEEN: [&str; 5] = ["/usr", "/bin", "/sbin", "/lib", "/lib64"];
 const OWN: [&str; 8] = ["/dev", "/proc", "/sys", "/run", "/tmp", "/var", "/etc", "/workspace"];
 /// The search for the tools of one project.
 pub(crate) struct Search<'a> {
-    pub(crate) dir: &'a Path,
+    /// Where the person works.
+    pub(crate) dir: PathBuf,
+    pub(crate) tree: &'a WorkTree,
     pub(crate) shell: &'a Shell,
     pub(crate) tools: Toolchains,
     /// Entries of the PATH that were looked at.
@@ -65,8 +68,8 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(dir: &'a Path, shell: &'a Shell) -> Self {
-        Self { dir, shell, tools: Toolchains::default(), seen: BTreeSet::new() }
+    pub(crate) fn new(tree: &'a WorkTree, shell: &'a Shell) -> Self {
+        Self { dir: tree.dir(), tree, shell, tools: Toolchains::default(), seen: BTreeSet::new() }
     }
 
     /// A directory of programs that nobody manages: with what stands beside it, if it is the
@@ -132,7 +135,7 @@ impl<'a> Search<'a> {
 
     /// The nearest file of one of these names, in the directory or above it.
     pub(crate) fn nearest(&self, names: &[&str]) -> Option<VersionFile> {
-        VersionFile::nearest(self.dir, &self.shell.home, names)
+        VersionFile::nearest(&self.dir, &self.shell.home, names)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What comes along without being copied: what a project depends on, and its history.
 
 use super::{World, names};
-use outrigger_repository::{DependencyFolder, OBJECTS, SandboxRepository};
+use outrigger_repository::{DependencyFolder, OBJECTS, SandboxRepository, WorkTree};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -153,4 +153,27 @@ fn a_repository_that_can_not_go_along_says_why() {
     assert_eq!(shallow.notes.len(), 1, "{:?}", shallow.notes);
     // A part of a repository is no repository.
     assert!(SandboxRepository::read(&world.path("a/src")).unwrap().is_none());
+}
+
+#[test]
+fn a_directory_is_a_part_of_the_repository_that_tracks_something_in_it() {
+    let world = World::new();
+    world.write("home/project/sub/deep/a", "x");
+    world.write("home/project/ignored/b", "x");
+    world.git("home/project", &["init", "-q"]);
+    world.git("home/project", &["add", "sub"]);
+    let of = |path: &str, home: &str| WorkTree::of(&world.path(path), &world.path(home)).unwrap();
+    let alone = |path: &str| WorkTree::alone(&world.path(path));
+    let part = of("home/project/sub/deep", "home");
+    assert_eq!(
+        (part.top.clone(), part.prefix.to_str()),
+        (world.path("home/project"), Some("sub/deep"))
+    );
+    assert_eq!(part.dir(), world.path("home/project/sub/deep"));
+    assert_eq!(of("home/project", "home"), alone("home/project"));
+    assert_eq!(of("home/project/ignored", "home"), alone("home/project/ignored"));
+    // Nobody means all of a home directory that is a repository.
+    assert_eq!(of("home/project/sub", "home/project"), alone("home/project/sub"));
+    assert_eq!(of("home/project/sub", "home/project/sub"), alone("home/project/sub"));
+    assert_eq!(of("home", "home"), alone("home"));
 }

@@ -110,6 +110,7 @@ fn opened() -> Event {
             files: 3,
             source: "/home/me/project".to_owned(),
             dependencies: Vec::new(),
+            prefix: String::new(),
         }),
         sandboxes: vec![
             sandbox("work", true, SandboxScope::Thread),

@@ -93,6 +93,7 @@ impl Offer<'_> {
             sandbox: self.sandbox.map(str::to_owned),
             served: None,
             built_in: None,
+            directory: None,
             deadline: Some(Deadline {
                 // No argument of a call says how long it may take.
                 argument: String::new(),

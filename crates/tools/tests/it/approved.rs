@@ -18,6 +18,7 @@ fn call<'a>(
     Invocation {
         tool,
         arguments,
+        directory: None,
         exec: ExecId::new(id).expect("a valid id"),
         seen,
         command_ms_max: None,

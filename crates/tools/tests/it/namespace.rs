@@ -36,8 +36,14 @@ impl Laid {
         let exec =
             outrigger_sandbox::ExecId::new(format!("laid-{}", self.calls)).expect("a valid id");
         let arguments = arguments.to_string();
-        let call =
-            Invocation { tool, arguments: &arguments, exec, seen: None, command_ms_max: None };
+        let call = Invocation {
+            tool,
+            arguments: &arguments,
+            directory: None,
+            exec,
+            seen: None,
+            command_ms_max: None,
+        };
         let (output, _) = perform(&call, &namespace, &()).await.expect("the sandbox is well");
         format!("{}: {}", status(output.status), output.text)
     }

@@ -12,6 +12,7 @@ fn call<'a>(tool: &'a str, arguments: &'a str) -> Invocation<'a> {
     Invocation {
         tool,
         arguments,
+        directory: None,
         exec: ExecId::new("same").expect("a valid id"),
         seen: None,
         command_ms_max: None,

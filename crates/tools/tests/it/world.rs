@@ -51,8 +51,14 @@ impl World {
 
     /// Calls a tool with arguments as raw text.
     pub(crate) async fn raw(&mut self, tool: &str, arguments: &str) -> ToolOutput {
-        let call =
-            Invocation { tool, arguments, exec: self.next(), seen: None, command_ms_max: None };
+        let call = Invocation {
+            tool,
+            arguments,
+            directory: None,
+            exec: self.next(),
+            seen: None,
+            command_ms_max: None,
+        };
         let (output, _) =
             perform(&call, &self.namespace(), &()).await.expect("the sandbox is well");
         output

@@ -4,13 +4,13 @@ use clap::Subcommand;
 use outrigger_sandbox_native::{Archive, Progress, Registry, Template, is_over_host_tools};
 use serde_json::json;
 use std::path::Path;
-use std::sync::Mutex;
 
 use super::context::{failed, removed};
 use crate::compose;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
+use crate::image::{self, ImageProgress};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert};
 
@@ -29,25 +29,6 @@ pub(crate) enum Templates {
         #[command(flatten)]
         output: Output,
     },
-}
-
-/// How far an image is, in words that change while it goes on.
-#[derive(Debug, Default)]
-struct ImageProgress(Mutex<String>);
-
-impl ImageProgress {
-    fn note(&self, progress: &Progress) {
-        let Progress { layers, layers_total, bytes, bytes_total, .. } = progress;
-        let mut text = format!("layer {layers} of {layers_total}");
-        if let Some(total) = Some(*bytes_total).filter(|total| *total > 0) {
-            text += &format!(" · {} of {} MiB", bytes >> 20, total >> 20);
-        }
-        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = text;
-    }
-
-    fn words(&self) -> String {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
-    }
 }
 
 pub(super) async fn import(
@@ -76,9 +57,7 @@ pub(super) async fn pull(
     output: Output,
 ) -> Outcome<u8> {
     let native = compose::native(paths, config, None).await?;
-    let (reached, mut screen) = (ImageProgress::default(), Screen::new(output));
-    let note = |progress: Progress| reached.note(&progress);
-    let made = screen.watching(|| reached.words(), native.pull(name, source, &note)).await;
+    let made = image::pull(&native, name, source, &mut Screen::new(output)).await;
     tell(&made.map_err(|error| failed(&error))?, output)
 }
 

@@ -1,7 +1,7 @@
 //! `outrigger sessions ls`: the sessions, with what each works on and what it took.
 
 use clap::Args;
-use outrigger_agent::Spec;
+use outrigger_agent::{Spec, Workspace};
 use outrigger_store::SessionRow;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -127,8 +127,8 @@ async fn totals(store: &Store, row: &SessionRow, spec: Option<&Spec>) -> Outcome
 }
 
 impl SessionLine {
-    fn source(&self) -> Option<&str> {
-        self.spec.as_ref()?.workspace.as_ref().map(|it| it.source.as_str())
+    fn dir(&self) -> Option<String> {
+        self.spec.as_ref()?.workspace.as_ref().map(Workspace::begun_in)
     }
 
     fn model(&self) -> Option<&str> {
@@ -144,14 +144,14 @@ impl SessionLine {
             duration(self.totals.spent.wall_ms),
             or_none(self.totals.cost()),
             or_none(self.model().map(|name| short(&inert(name)))),
-            or_none(self.source().map(|dir| short(&inert(&of_home(dir))))),
+            or_none(self.dir().map(|dir| short(&inert(&of_home(&dir))))),
         ]
     }
 
     fn object(&self) -> Value {
         let mut object = object(&self.row);
         object["model"] = json!(self.model());
-        object["dir"] = json!(self.source());
+        object["dir"] = json!(self.dir());
         object["spent"] = json!(self.totals.spent);
         object["cost"] = json!(self.totals.cost());
         object

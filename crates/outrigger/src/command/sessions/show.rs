@@ -1,7 +1,7 @@
 //! `outrigger sessions show`: one session, as it stands.
 
 use clap::Args;
-use outrigger_agent::{Seq, State};
+use outrigger_agent::{Seq, State, Workspace};
 use outrigger_store::SessionRow;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ pub(super) fn lines(paths: &Paths, row: &SessionRow, state: &State) -> Vec<Strin
         let scripted = if model.scripted { ", scripted: no model was asked" } else { "" };
         lines.push(format!("  model      {}{scripted}", inert(&model.name)));
         if let Some(workspace) = &spec.workspace {
-            lines.push(format!("  directory  {}", inert(&of_home(&workspace.source))));
+            lines.push(format!("  directory  {}", inert(&of_home(&workspace.begun_in()))));
         }
     }
     let (begun, last) = (show::when(row.created_at_ms), show::when(row.last_at_ms));
@@ -74,7 +74,7 @@ pub(super) fn lines(paths: &Paths, row: &SessionRow, state: &State) -> Vec<Strin
 pub(super) fn summary(paths: &Paths, row: &SessionRow, state: &State) -> Value {
     let patch = Some(paths.patch(row.session.as_str())).filter(|path| path.exists());
     let spec = state.spec();
-    let source = spec.and_then(|spec| spec.workspace.as_ref()).map(|it| it.source.as_str());
+    let dir = spec.and_then(|spec| spec.workspace.as_ref()).map(Workspace::begun_in);
     let mut summary = object(row);
     summary["type"] = json!("session");
     summary["answer"] = json!(outrigger_agent::answer(state.conversation()));
@@ -87,7 +87,7 @@ pub(super) fn summary(paths: &Paths, row: &SessionRow, state: &State) -> Value {
     summary["cost"] = json!(Totals::of(state).cost());
     summary["model"] = json!(spec.map(|spec| spec.model.name.as_str()));
     summary["scripted"] = json!(spec.is_some_and(|spec| spec.model.scripted));
-    summary["dir"] = json!(source);
+    summary["dir"] = json!(dir);
     summary["patch"] = json!(patch.map(|path| path.display().to_string()));
     summary
 }

@@ -172,6 +172,7 @@ async fn spec(blobs: &dyn Blobs) -> Outcome<Spec> {
             files: 1,
             source: "bench".to_owned(),
             dependencies: Vec::new(),
+            prefix: String::new(),
         }),
         sandboxes: Vec::new(),
         role: Role::default(),

@@ -1,0 +1,115 @@
+//! A directory of the person's becomes the workspace of a session.
+//!
+//! Owns what is copied: the repository that it is a part of, or it alone.
+
+use outrigger_agent::{HiddenCharPolicy, Workspace, visible};
+use outrigger_repository::{DependencyPolicy, DirectoryArchive, Error, Limits, Rules, WorkTree};
+use std::path::{Path, PathBuf};
+
+use crate::compose::Store;
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::show::{self, Tone};
+use crate::{project, repository};
+
+/// A directory as a session begins with it.
+pub(crate) struct PackedDirectory {
+    /// What was copied.
+    pub(crate) tree: WorkTree,
+    pub(crate) workspace: Workspace,
+    /// Folders of what it depends on, which are not in it, by their paths in what was copied.
+    pub(crate) dependencies: Vec<PathBuf>,
+    pub(crate) notes: Vec<(Tone, String)>,
+}
+
+/// The directory's state becomes a blob, from which a workspace is filled as often
+/// as it takes, whatever happens to the directory meanwhile.
+pub(crate) async fn pack(
+    paths: &Paths,
+    config: &Config,
+    store: &Store,
+    dir: &Path,
+) -> Outcome<PackedDirectory> {
+    let mut notes = Vec::new();
+    let (tree, packed) = copied(paths, config, dir, &mut notes).await?;
+    notes.extend(show::not_copied(&packed.left_out).into_iter().map(|it| (Tone::Warning, it)));
+    let (files, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
+    let top = tree.top.display();
+    let text = match tree.prefix.as_os_str().is_empty() {
+        true => format!("{files}, {kib} KiB copied from {top}"),
+        false => {
+            let prefix = tree.prefix.display();
+            format!("{files}, {kib} KiB copied from {top}; commands begin in {prefix}")
+        }
+    };
+    notes.push((Tone::Detail, text));
+    let stored = store.blobs.put_from(Box::new(packed.archive)).await?;
+    let workspace = Workspace {
+        archive: stored.digest,
+        bytes: stored.bytes,
+        files: packed.files,
+        source: tree.top.display().to_string(),
+        dependencies: Vec::new(),
+        prefix: tree.prefix.display().to_string(),
+    };
+    Ok(PackedDirectory { tree, workspace, dependencies: packed.dependencies, notes })
+}
+
+/// An archive of the repository that a directory is a part of; of the directory alone where
+/// all of it is too much.
+async fn copied(
+    paths: &Paths,
+    config: &Config,
+    dir: &Path,
+    notes: &mut Vec<(Tone, String)>,
+) -> Outcome<(WorkTree, DirectoryArchive)> {
+    let tree = whole(dir).map_err(|error| repository::failed(dir, &error))?;
+    let is_part = !tree.prefix.as_os_str().is_empty();
+    match archive(paths, config, tree.clone()).await? {
+        Ok(packed) => Ok((tree, packed)),
+        Err(Error::TooLarge(more)) if is_part => {
+            let top = tree.top.display();
+            let text = format!(
+                "! only this directory is copied, without history: {top} is too large, {more}"
+            );
+            notes.push((Tone::Warning, text));
+            let alone = WorkTree::alone(dir);
+            match archive(paths, config, alone.clone()).await? {
+                Ok(packed) => Ok((alone, packed)),
+                Err(error) => Err(repository::failed(dir, &error)),
+            }
+        }
+        Err(error) => Err(repository::failed(&tree.top, &error)),
+    }
+}
+
+/// What is copied of a directory, if it is not too large.
+pub(crate) fn whole(dir: &Path) -> Result<WorkTree, Error> {
+    let tree = WorkTree::of(dir, &project::shell().home)?;
+    // The model is told where commands begin, by a name without hidden characters.
+    let prefix = tree.prefix.to_string_lossy();
+    let is_plain = visible(&prefix, HiddenCharPolicy::Marked) == prefix;
+    Ok(if is_plain { tree } else { WorkTree::alone(dir) })
+}
+
+async fn archive(
+    paths: &Paths,
+    config: &Config,
+    tree: WorkTree,
+) -> Outcome<Result<DirectoryArchive, Error>> {
+    let scratch = paths.scratch();
+    let (bytes_max, files_max) = (config.workspace_bytes_max, config.workspace_files_max);
+    let limits = Limits { bytes_max, files_max };
+    // Folders are named from where the person works.
+    let include: Vec<_> = config.include.iter().map(|it| tree.prefix.join(it)).collect();
+    let apart = config.dependencies && project::has_template(config);
+    let packing = tokio::task::spawn_blocking(move || {
+        let policy = match apart {
+            true => DependencyPolicy::Apart(&include),
+            false => DependencyPolicy::Content,
+        };
+        outrigger_repository::pack(&tree.top, &scratch, &Rules::of_user(), limits, policy)
+    });
+    packing.await.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))
+}
