@@ -168,7 +168,9 @@ impl ArchiveBuilder<'_> {
         let meta = file.metadata().map_err(unreadable)?;
         self.size.count(meta.len())?;
         let mut header = tar::Header::new_gnu();
-        header.set_mtime(0);
+        // Build tools look whether a file is newer than what they made of it.
+        let modified = std::os::unix::fs::MetadataExt::mtime(&meta);
+        header.set_mtime(u64::try_from(modified).unwrap_or(0));
         header.set_entry_type(tar::EntryType::Regular);
         header.set_size(meta.len());
         let mode = std::os::unix::fs::PermissionsExt::mode(&meta.permissions());

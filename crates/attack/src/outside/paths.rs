@@ -16,6 +16,7 @@ fn write(room: &Room, path: &str) -> FileOp {
         contents: b"x".to_vec(),
         mode: WriteMode::Replace,
         executable: None,
+        modified_s: None,
         precondition: Precondition::None,
     }
 }

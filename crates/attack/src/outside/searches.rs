@@ -18,6 +18,7 @@ async fn put(room: &Room, path: &str, contents: &[u8]) -> Result<(), String> {
             contents: contents.to_vec(),
             mode: if index == 0 { WriteMode::Replace } else { WriteMode::Append },
             executable: None,
+            modified_s: None,
             precondition: Precondition::None,
         };
         if let (word, None) = room.files(op).await {
@@ -131,6 +132,7 @@ pub(crate) async fn conflict(stage: OnStage) -> ProbeResult {
         contents: b"mine".to_vec(),
         mode: WriteMode::Replace,
         executable: None,
+        modified_s: None,
         precondition: Precondition::Digest(ContentDigest([0; 32])),
     };
     let (stale, _) = room.files(op).await;

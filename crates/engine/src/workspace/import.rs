@@ -33,7 +33,7 @@ struct Entry {
 }
 
 enum Body {
-    File { contents: Vec<u8>, executable: bool },
+    File { contents: Vec<u8>, executable: bool, modified_s: Option<i64> },
     Link { target: String },
     Directory,
 }
@@ -64,7 +64,7 @@ pub async fn import(
     copying.await?;
     reading.await.map_err(|panic| Error::Archive(std::io::Error::other(panic)))??;
     let mark = format!("{}\n", content.archive.as_str()).into_bytes();
-    let mark = Body::File { contents: mark, executable: false };
+    let mark = Body::File { contents: mark, executable: false, modified_s: None };
     write(sandbox, Entry { path: MARK.to_owned(), body: mark }, attempt).await?;
     Ok(ImportOutcome::Fresh)
 }
@@ -115,9 +115,11 @@ fn read(archive: Box<dyn Read + Send>, send: &mpsc::Sender<Entry>) -> Result<(),
             Body::Directory
         } else {
             let mode = entry.header().mode().map_err(Error::Archive)?;
+            let modified = entry.header().mtime().map_err(Error::Archive)?;
             let mut contents = Vec::new();
             entry.read_to_end(&mut contents).map_err(Error::Archive)?;
-            Body::File { contents, executable: mode & 0o111 != 0 }
+            let modified_s = i64::try_from(modified).ok();
+            Body::File { contents, executable: mode & 0o111 != 0, modified_s }
         };
         if send.blocking_send(Entry { path, body }).is_err() {
             // Who copies has stopped, and says why.
@@ -134,7 +136,9 @@ async fn write(sandbox: &dyn Sandbox, entry: Entry, attempt: &str) -> Result<(),
             vec![FileOp::Link { id: id(&path, attempt, 0), path: path.clone(), target }]
         }
         Body::Directory => vec![FileOp::MakeDir { id: id(&path, attempt, 0), path: path.clone() }],
-        Body::File { contents, executable } => pieces(&path, attempt, &contents, executable),
+        Body::File { contents, executable, modified_s } => {
+            pieces(&path, attempt, &contents, (executable, modified_s))
+        }
     };
     let done = stream::iter(ops).map(Ok).try_for_each(|op| async {
         let source = match sandbox.files(op).await {
@@ -146,7 +150,12 @@ async fn write(sandbox: &dyn Sandbox, entry: Entry, attempt: &str) -> Result<(),
     done.await
 }
 
-fn pieces(path: &str, attempt: &str, contents: &[u8], executable: bool) -> Vec<FileOp> {
+fn pieces(
+    path: &str,
+    attempt: &str,
+    contents: &[u8],
+    (executable, modified_s): (bool, Option<i64>),
+) -> Vec<FileOp> {
     let size = usize::try_from(sandbox_limits::FILE_CHUNK_BYTES_MAX).unwrap_or(usize::MAX);
     let mut pieces: Vec<&[u8]> = contents.chunks(size).collect();
     if pieces.is_empty() {
@@ -158,6 +167,7 @@ fn pieces(path: &str, attempt: &str, contents: &[u8], executable: bool) -> Vec<F
         contents: piece.to_vec(),
         mode: if index == 0 { WriteMode::Replace } else { WriteMode::Append },
         executable: Some(executable),
+        modified_s,
         precondition: Precondition::None,
     };
     pieces.into_iter().enumerate().map(op).collect()

@@ -12,8 +12,8 @@ use outrigger_sandbox::{
     limits as door, text,
 };
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, fchmod, ftruncate, openat, renameat,
-    renameat_with, symlinkat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps, UTIME_OMIT, fchmod,
+    ftruncate, futimens, openat, renameat, renameat_with, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
@@ -31,6 +31,7 @@ pub(super) struct FileWrite {
     pub(super) contents: Vec<u8>,
     pub(super) mode: WriteMode,
     pub(super) executable: Option<bool>,
+    pub(super) modified_s: Option<i64>,
     pub(super) precondition: Precondition,
 }
 
@@ -44,6 +45,23 @@ fn permissions(before: Option<&Stat>, executable: Option<bool>) -> Mode {
         None => bits,
     };
     Mode::from_raw_mode(bits)
+}
+
+/// What a file has beside its contents.
+#[derive(Debug, Clone, Copy)]
+struct Attributes {
+    mode: Mode,
+    modified_s: Option<i64>,
+}
+
+impl Attributes {
+    fn set(self, file: &File) -> rustix::io::Result<()> {
+        fchmod(file, self.mode)?;
+        let Some(tv_sec) = self.modified_s else { return Ok(()) };
+        let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+        let last_modification = Timespec { tv_sec, tv_nsec: 0 };
+        futimens(file, &Timestamps { last_access, last_modification })
+    }
 }
 
 /// The digest of a file, in memory that does not grow with it, and bounded in bytes
@@ -97,17 +115,18 @@ impl FileWrite {
         self.check(&resolved, before.as_ref())?;
         let digest = text::digest(&self.contents);
         let mode = permissions(before.as_ref(), self.executable);
+        let attributes = Attributes { mode, modified_s: self.modified_s };
         match (self.mode, &before) {
-            (WriteMode::Append, Some(_)) => self.append(&resolved, mode)?,
+            (WriteMode::Append, Some(_)) => self.append(&resolved, attributes)?,
             (WriteMode::Append, None) => return Err(resolved.kernel(Errno::NOENT)),
             (WriteMode::Create, Some(_)) => {
                 return Err(resolved.error(FileErrorKind::AlreadyExists, "there is a file already"));
             }
             (WriteMode::Create, None) => {
-                replace(&resolved, &self.contents, mode, RenameFlags::NOREPLACE)?
+                replace(&resolved, &self.contents, attributes, RenameFlags::NOREPLACE)?
             }
             (WriteMode::Replace, _) => {
-                replace(&resolved, &self.contents, mode, RenameFlags::empty())?
+                replace(&resolved, &self.contents, attributes, RenameFlags::empty())?
             }
         }
         Ok(FileReply::Written { digest, replaced: before.is_some() })
@@ -127,14 +146,14 @@ impl FileWrite {
         if found == Some(wanted) { Ok(()) } else { Err(unexpected(resolved)) }
     }
 
-    fn append(&self, resolved: &ResolvedPath, mode: Mode) -> Result<(), FileError> {
+    fn append(&self, resolved: &ResolvedPath, attributes: Attributes) -> Result<(), FileError> {
         let (mut file, stat) = resolved.open(OFlags::WRONLY | OFlags::APPEND)?;
         if let Err(error) = file.write_all(&self.contents) {
             // All or nothing: half a piece would be written twice by a repeat.
             let _ = ftruncate(&file, u64::try_from(stat.st_size).unwrap_or(0));
             return Err(resolved.io(&error));
         }
-        fchmod(&file, mode).map_err(|errno| resolved.kernel(errno))
+        attributes.set(&file).map_err(|errno| resolved.kernel(errno))
     }
 }
 
@@ -166,7 +185,7 @@ fn temporary<T>(
 fn replace(
     resolved: &ResolvedPath,
     contents: &[u8],
-    mode: Mode,
+    attributes: Attributes,
     flags: RenameFlags,
 ) -> Result<(), FileError> {
     resolved.above().make_dirs()?;
@@ -175,7 +194,7 @@ fn replace(
         OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let (fd, temporary) =
         temporary(resolved, |name| openat(&dir, name, create, Mode::from_raw_mode(0o600)))?;
-    let done = fill(resolved, fd, contents, mode).and_then(|()| {
+    let done = fill(resolved, fd, contents, attributes).and_then(|()| {
         // Not every file system knows the flags, so none are given where none are needed.
         let renamed = match flags.is_empty() {
             true => renameat(&dir, &temporary, &dir, name),
@@ -193,11 +212,11 @@ fn fill(
     resolved: &ResolvedPath,
     fd: OwnedFd,
     contents: &[u8],
-    mode: Mode,
+    attributes: Attributes,
 ) -> Result<(), FileError> {
     let mut file = File::from(fd);
     file.write_all(contents).map_err(|error| resolved.io(&error))?;
-    fchmod(&file, mode).map_err(|errno| resolved.kernel(errno))
+    attributes.set(&file).map_err(|errno| resolved.kernel(errno))
 }
 
 /// `Edit`.
@@ -227,7 +246,8 @@ pub(super) fn edit(
         return Err(unexpected(&resolved));
     }
     let (bytes, edited) = text::edit(path, &contents, old, new, occurrences)?;
-    replace(&resolved, &bytes, permissions(Some(&stat), None), RenameFlags::empty())?;
+    let attributes = Attributes { mode: permissions(Some(&stat), None), modified_s: None };
+    replace(&resolved, &bytes, attributes, RenameFlags::empty())?;
     Ok(FileReply::Edited(edited))
 }
 

@@ -85,6 +85,7 @@ pub(super) fn write_op(name: &str, path: &str, contents: &[u8], mode: WriteMode)
         contents: contents.to_vec(),
         mode,
         executable: None,
+        modified_s: None,
         precondition: Precondition::None,
     }
 }

@@ -40,6 +40,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         schema: raw(r#"{"type": "object",  "properties": {"b": {}, "a": {}}}"#),
         kind,
         concurrency,
+        directory: None,
         recovery,
         sandbox: matches!(kind, ToolKind::Execute).then(|| "work".to_owned()),
         served: None,

@@ -7,8 +7,9 @@
 pub(super) const TOOLS: [&str; 7] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// What programs need of `/etc`.
-pub(super) const ETC: [&str; 12] = [
+/// What programs need of `/etc`. Debian's Java and Maven have links into it; the settings of
+/// Maven, which may hold passwords, are not among it.
+pub(super) const ETC: [&str; 19] = [
     "ld.so.cache",
     "ld.so.conf",
     "ld.so.conf.d",
@@ -21,6 +22,13 @@ pub(super) const ETC: [&str; 12] = [
     "mime.types",
     "protocols",
     "services",
+    "java-8-openjdk",
+    "java-11-openjdk",
+    "java-17-openjdk",
+    "java-21-openjdk",
+    "java-25-openjdk",
+    "maven/m2.conf",
+    "maven/logging",
 ];
 
 /// Files that replace the host's.

@@ -15,6 +15,7 @@ cases! { "write":
     appends,
     ten_mib_in_pieces,
     keeps_and_sets_the_execute_bit,
+    sets_when_it_was_changed [Programs],
     precondition_that_holds,
     follows_a_link_inside,
     edits_one_place,
@@ -103,6 +104,7 @@ fn script(name: &str, contents: &[u8], executable: Option<bool>) -> FileOp {
         contents: contents.to_vec(),
         mode: WriteMode::Replace,
         executable,
+        modified_s: None,
         precondition: Precondition::None,
     }
 }
@@ -117,6 +119,29 @@ async fn keeps_and_sets_the_execute_bit(context: Context) -> Outcome {
     Ok(())
 }
 
+/// Build tools look whether a file is newer than what they made of it.
+async fn sets_when_it_was_changed(context: Context) -> Outcome {
+    for (name, mode) in [("a", WriteMode::Replace), ("b", WriteMode::Append)] {
+        let op = FileOp::Write {
+            id: id(name),
+            path: "old".to_owned(),
+            contents: b"x".to_vec(),
+            mode,
+            executable: None,
+            modified_s: Some(1_000_000_000),
+            precondition: Precondition::None,
+        };
+        context.files(op).await?;
+        let FileReply::Entry(entry) =
+            context.files(FileOp::Stat { path: "old".to_owned() }).await?
+        else {
+            return Err("stat answered something else".to_owned());
+        };
+        same(name, entry.modified_ms, 1_000_000_000_000)?;
+    }
+    Ok(())
+}
+
 async fn precondition_that_holds(context: Context) -> Outcome {
     context.write("a", "f", b"one").await?;
     let op = FileOp::Write {
@@ -125,6 +150,7 @@ async fn precondition_that_holds(context: Context) -> Outcome {
         contents: b"two".to_vec(),
         mode: WriteMode::Replace,
         executable: None,
+        modified_s: None,
         precondition: Precondition::Digest(digest(b"one")),
     };
     context.files(op).await?;

@@ -239,7 +239,15 @@ async fn send(
             break;
         }
         let (path, precondition) = (path.to_owned(), Precondition::None);
-        let op = FileOp::Write { id: id(), path, contents, mode, executable, precondition };
+        let op = FileOp::Write {
+            id: id(),
+            path,
+            contents,
+            mode,
+            executable,
+            modified_s: None,
+            precondition,
+        };
         sandbox.files(op).await.map_err(|error| failed(&error))?;
         count.piece(length);
         mode = WriteMode::Append;
