@@ -8,11 +8,13 @@
 mod clone;
 mod list;
 mod measured;
+mod person;
 mod program;
 mod report;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::child::{self, Child};
 use crate::limits::{PROJECT_COMMAND_SECONDS_MAX, PROJECT_ROUNDS};
@@ -156,9 +158,8 @@ fn tried(project: &Project, clones: &Clones, program: &Program, times: u32) -> R
 }
 
 fn on_host(dir: &Path, line: &str) -> Result<String, Error> {
-    let (dir, seconds) = (dir.to_string_lossy(), PROJECT_COMMAND_SECONDS_MAX.to_string());
-    let words = ["env", "-C", &dir, "timeout", "--kill-after=10", &seconds, "bash", "-c", line];
-    Ok(Child::new(words).output()?)
+    let most = Duration::from_secs(PROJECT_COMMAND_SECONDS_MAX);
+    Ok(person::line(dir, most, line).output()?)
 }
 
 /// The program, built as it is published.

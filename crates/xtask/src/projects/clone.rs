@@ -4,8 +4,10 @@
 //! of a project itself.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::list::Project;
+use super::person;
 use crate::child::{self, Child};
 use crate::limits::PROJECT_ONCE_SECONDS_MAX;
 
@@ -71,7 +73,8 @@ impl Clones {
             return Ok(clone);
         }
         for command in &project.once {
-            run(project, &inside(&clone, command))?;
+            let done = inside(&clone, command).run_on_stderr()?;
+            ended(project, command, child::code(done))?;
         }
         std::fs::write(&note, done).map_err(|source| failed(&note, source))?;
         Ok(clone)
@@ -89,18 +92,17 @@ impl Clones {
     }
 }
 
-/// A line for the shell, in a directory, that does not go on for ever.
 fn inside(dir: &Path, line: &str) -> Child {
-    let (dir, seconds) = (dir.to_string_lossy(), PROJECT_ONCE_SECONDS_MAX.to_string());
-    let words = ["env", "-C", &dir, "timeout", "--kill-after=10", &seconds, "bash", "-c", line];
-    Child::new(words)
+    person::line(dir, Duration::from_secs(PROJECT_ONCE_SECONDS_MAX), line)
 }
 
 fn run(project: &Project, command: &Child) -> Result<(), Error> {
-    match child::code(command.run_on_stderr()?) {
-        0 => Ok(()),
-        code => Err(Error::Once { name: project.name.clone(), command: command.typed(), code }),
-    }
+    ended(project, &command.typed(), child::code(command.run_on_stderr()?))
+}
+
+fn ended(project: &Project, command: &str, code: u8) -> Result<(), Error> {
+    let (name, command) = (project.name.clone(), command.to_owned());
+    if code == 0 { Ok(()) } else { Err(Error::Once { name, command, code }) }
 }
 
 fn failed(path: &Path, source: std::io::Error) -> Error {

@@ -7,18 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::measured::Measurement;
-use crate::child::{self, Child};
+use super::person;
+use crate::child;
 use crate::limits::{PROJECT_COMMAND_SECONDS_MAX, PROJECT_RUN_SECONDS_MAX};
-
-/// Variables by which the program could be told something else than it is by us.
-const FOREIGN: [&str; 6] = [
-    "OUTRIGGER_CONFIG",
-    "OUTRIGGER_DATA_DIR",
-    "OUTRIGGER_MODEL",
-    "OUTRIGGER_PROVIDER",
-    "OUTRIGGER_BASE_URL",
-    "XDG_CONFIG_DIRS",
-];
 
 /// Why nothing was run in a sandbox.
 #[derive(Debug, thiserror::Error)]
@@ -71,16 +62,14 @@ impl Program {
         write(&config, "")?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let (binary, data) = (text(&self.binary), text(&self.home.join("data")));
-        let (dir, script, config) = (text(dir), text(&script), text(&config));
-        let seconds = PROJECT_RUN_SECONDS_MAX.to_string();
-        let unset = FOREIGN.into_iter().flat_map(|name| ["-u", name]);
-        // Started where a person would stand: what tools are found depends on it.
-        let words = ["env", "-C", &dir].into_iter().chain(unset);
-        let words = words.chain(["timeout", "--kill-after=10", &seconds, &binary]);
-        let words = words.chain(["--config", &config, "--data-dir", &data, "run"]);
-        let words = words.chain(["--dir", &dir, "--script", &script, "--json=events"]);
+        let (dir_name, script, config) = (text(dir), text(&script), text(&config));
+        let most = Duration::from_secs(PROJECT_RUN_SECONDS_MAX);
+        let words = [&*binary, "--config", &config, "--data-dir", &data, "run", "--dir", &dir_name];
+        let words =
+            [&words[..], &["--script", &script, "--json=events", "Run the tests."]].concat();
         let begun = Instant::now();
-        let printed = Child::new(words.chain(["Run the tests."])).output()?;
+        // Started where a person would stand: what tools are found depends on it.
+        let printed = person::command(dir, most, &words).output()?;
         Ok(SandboxRun { measured: Measurement::read(&printed), whole: begun.elapsed(), printed })
     }
 }

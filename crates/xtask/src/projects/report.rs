@@ -32,7 +32,7 @@ pub(crate) struct Row {
     sandbox_ms: u64,
     run_ms: u64,
     ratio: f64,
-    /// The same of processor time.
+    /// Processor time in sandboxes over that on the host, of medians.
     cpu_ratio: f64,
     /// Why it counts as failed.
     failure: Option<String>,
