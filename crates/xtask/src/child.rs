@@ -102,6 +102,20 @@ impl Child {
         child.wait().map_err(|source| Error::Lost { command: self.typed(), source })
     }
 
+    /// Runs it with its output on our standard error, where ours is for a program.
+    pub(crate) fn run_on_stderr(&self) -> Result<ExitStatus, Error> {
+        let quiet = self.command().stdin(Stdio::null()).stdout(std::io::stderr()).status();
+        quiet.map_err(|source| self.start(source))
+    }
+
+    /// Runs it without input, and gives what it printed: first its output, then its errors.
+    pub(crate) fn output(&self) -> Result<String, Error> {
+        let output = self.command().stdin(Stdio::null()).output();
+        let output = output.map_err(|source| self.start(source))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(text(&output.stdout) + &text(&output.stderr))
+    }
+
     /// Whether it starts and succeeds, in silence.
     pub(crate) fn succeeds(&self) -> bool {
         let silent = self.command().stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -154,6 +168,12 @@ mod tests {
             .expect("sh starts");
         assert_eq!(code(status), 3);
         assert_eq!(seen.into_inner().expect("no test panics here"), ["one", "two"]);
+    }
+
+    #[test]
+    fn output_is_given_with_errors_behind_it() {
+        let child = Child::new(["sh", "-c", "echo err >&2; echo out; cat; exit 3"]);
+        assert_eq!(child.output().expect("sh starts"), "out\nerr\n");
     }
 
     #[test]

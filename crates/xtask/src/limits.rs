@@ -32,3 +32,15 @@ pub(crate) const DOCKER_END_MS_MAX: u64 = 30_000;
 pub(crate) const DOCKER_PAUSE_MS: u64 = 100;
 /// Re-exports that are followed from a name to what it names.
 pub(crate) const REEXPORTS_MAX: usize = 8;
+/// How often the tests of each of others' projects are run, on the host and in a sandbox in turn.
+pub(crate) const PROJECT_ROUNDS: u32 = 3;
+/// Time in sandboxes over time on the host, of all projects together.
+pub(crate) const PROJECTS_RATIO_PERCENT_MAX: u32 = 115;
+/// One command of what is done once in a project, such as installing what it depends on.
+pub(crate) const PROJECT_ONCE_SECONDS_MAX: u64 = 1_800;
+/// One run of a project's tests. It is also the most that a model may ask for.
+pub(crate) const PROJECT_COMMAND_SECONDS_MAX: u64 = 600;
+/// One run of the program with it: packing what a project depends on comes to it.
+pub(crate) const PROJECT_RUN_SECONDS_MAX: u64 = 900;
+/// What is shown of the output of tests that fail.
+pub(crate) const PROJECT_TAIL_LINES: u32 = 60;

@@ -15,6 +15,7 @@ mod imports;
 mod layers;
 mod limits;
 mod mutants;
+mod projects;
 mod qemu;
 mod setup;
 mod source;
@@ -116,6 +117,9 @@ enum Task {
         #[arg(long, default_value_t = 1_000)]
         times: u32,
     },
+    /// The tests of twelve projects of others, unmodified, on the host and in the default
+    /// sandbox in turn.
+    Projects(projects::Projects),
     /// Installs what the tests need and this machine lacks (Debian, Ubuntu, Fedora).
     Setup,
     /// Everything that CI runs, in its order.
@@ -147,6 +151,8 @@ enum Error {
     Qemu(#[from] qemu::Error),
     #[error(transparent)]
     Docker(#[from] docker::Error),
+    #[error(transparent)]
+    Projects(#[from] projects::Error),
     #[error(transparent)]
     CrateMap(#[from] crate_map::Error),
     #[error("cannot read or write {}", crate_map::PAGE)]
@@ -191,14 +197,7 @@ fn run(task: Task) -> Result<u8, Error> {
             }
             Ok(u8::from(!report.is_clean()))
         }
-        Task::Layers => {
-            let findings = layers::check(&Workspace::load()?);
-            for finding in &findings {
-                writeln!(out, "{finding}")?;
-            }
-            writeln!(out, "layers: {} errors", findings.len())?;
-            Ok(u8::from(!findings.is_empty()))
-        }
+        Task::Layers => layers(&mut out),
         Task::Subjects => Ok(subjects::run(&mut out)?),
         Task::CrateMap { write } => {
             let workspace = Workspace::load()?;
@@ -238,6 +237,10 @@ fn run(task: Task) -> Result<u8, Error> {
             let root = Workspace::load()?.root;
             Ok(fuzz::run(&root, target.as_deref(), seconds, &mut std::io::stdout())?)
         }
+        Task::Projects(asked) => {
+            drop(out);
+            Ok(projects::run(&asked, &Workspace::load()?, &mut std::io::stdout())?)
+        }
         Task::Setup => {
             drop(out);
             Ok(setup::run(&mut std::io::stdout())?)
@@ -251,6 +254,15 @@ fn run(task: Task) -> Result<u8, Error> {
             Ok(dist::run(&Workspace::load()?, &mut std::io::stdout())?)
         }
     }
+}
+
+fn layers(out: &mut impl Write) -> Result<u8, Error> {
+    let findings = layers::check(&Workspace::load()?);
+    for finding in &findings {
+        writeln!(out, "{finding}")?;
+    }
+    writeln!(out, "layers: {} errors", findings.len())?;
+    Ok(u8::from(!findings.is_empty()))
 }
 
 fn sim(mutants: bool, args: Vec<String>) -> Result<u8, Error> {
