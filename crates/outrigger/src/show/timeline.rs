@@ -80,6 +80,10 @@ impl Timeline {
                     let bytes = message.text.len();
                     line(Tone::Detail, format!("  with {} ({bytes} bytes, as data)", inert(name)))
                 }
+                Author::Trusted(file) => {
+                    let (name, bytes) = (inert(&file.name), message.text.len());
+                    line(Tone::Detail, format!("  with {name} ({bytes} bytes, trusted)"))
+                }
             },
             Event::Proposed(work) => {
                 self.works.insert(record.seq, work.clone());
