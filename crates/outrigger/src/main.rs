@@ -15,12 +15,16 @@ mod config;
 mod conversation;
 mod exit;
 mod flags;
+mod json_file;
 mod limits;
 mod models;
 mod notify;
 mod outside;
+mod own_files;
 mod paths;
 mod project;
+mod project_file;
+mod project_servers;
 mod question;
 #[cfg(test)]
 mod reference;
@@ -30,6 +34,7 @@ mod session;
 mod show;
 mod skills;
 mod terminal;
+mod trust;
 mod waiting;
 
 use clap::Parser;

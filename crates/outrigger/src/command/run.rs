@@ -12,8 +12,10 @@ use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Limits, Model, Output};
 use crate::paths::Paths;
+use crate::project_file::ProjectFile;
 use crate::show::Screen;
-use crate::{compose, limits, models, repository, session};
+use crate::trust::{self, JudgedFile};
+use crate::{compose, limits, models, session};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -71,7 +73,9 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     }
     let mut messages = Vec::new();
     if model.is_some() {
-        messages = repository::guides(&dir);
+        let files = ProjectFile::all(&dir);
+        let judged = trust::settle(paths, &dir, files, &Screen::new(run.output)).await?;
+        messages.extend(judged.into_iter().filter_map(JudgedFile::message));
     }
     let reading = tokio::task::spawn_blocking(piped);
     let read = Screen::new(run.output).during("reading standard input to its end", reading).await;

@@ -17,9 +17,10 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Output};
 use crate::models::{self, OpenedModel};
 use crate::paths::Paths;
+use crate::project_servers::ServerContent;
 use crate::session::Lock;
 use crate::show::{self, Screen, Tone};
-use crate::{abandoned, outside, project, repository, session, skills};
+use crate::{abandoned, outside, project, project_servers, repository, session, skills};
 
 /// A task, ready to be done.
 #[derive(Debug)]
@@ -83,6 +84,7 @@ pub(crate) async fn open(
 ) -> Outcome<OpenedTask> {
     let mut opened = models::open(&task.model)?;
     config.read_only_is_there()?;
+    let config = &project_servers::added(paths, config, &task.dir, screen)?;
     let store = compose::store(paths).await?;
     compose::templates_are_there(paths, config).await?;
     let session = match task.name {
@@ -104,13 +106,17 @@ pub(crate) async fn open(
     workspace.dependencies = project.dependencies;
     let servers = outside::servers(config)?;
     let engine = compose::engine(paths, config, &store, &opened, &backends, servers.clone())?;
-    let asking = outside::survey(paths, config, &servers, &backends);
+    let (blobs, template) = (&*store.blobs, project.template.as_deref());
+    let content = ServerContent { blobs, workspace: &workspace, template };
+    let asking = outside::survey(paths, config, &servers, &backends, Some(content));
     let surveys = screen.during("asking servers for their tools", asking).await?;
     let (outside, notes) = outside::offered(&surveys);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let mut spec = spec(config, &opened, workspace, outside)?;
-    if let Some(first) = spec.sandboxes.first_mut() {
-        first.template = project.template;
+    for (index, sandbox) in spec.sandboxes.iter_mut().enumerate() {
+        if index == 0 || project_servers::is_theirs(config, &sandbox.name) {
+            sandbox.template.clone_from(&project.template);
+        }
     }
     let (skills, labels) = told_of_skills(config, &store).await?.unwrap_or_default();
     spec.system.push_str(&skills);
