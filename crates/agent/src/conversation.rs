@@ -129,6 +129,20 @@ pub enum Author {
     /// Content from outside that nobody vouches for, by where it came from, for
     /// example `AGENTS.md` or `stdin`. Shown to the model as data, with that name.
     Untrusted(String),
+    /// A file of the repository that a person trusts as it is. Shown to the model as what
+    /// guides it, and no source of a label for that person.
+    Trusted(TrustedFile),
+}
+
+/// A file that a person trusts, and as what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustedFile {
+    /// Its name, for example `AGENTS.md`.
+    pub name: String,
+    /// Of the contents that were trusted.
+    pub digest: Digest,
+    /// Who trusts it, by principal name.
+    pub by: String,
 }
 
 /// Something said to the agent.

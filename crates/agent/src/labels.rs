@@ -35,11 +35,19 @@ pub(crate) fn labels_of_item(item: &Item, principal: Option<&str>) -> BTreeSet<S
             Author::Untrusted(source) => labels_of(source),
             // The session was begun with its labels.
             Author::Agent(_) => BTreeSet::new(),
-            Author::Person(person) if principal == Some(person.as_str()) => BTreeSet::new(),
-            Author::Person(person) => BTreeSet::from([OTHERS.to_owned(), label_of(person)]),
+            Author::Person(person) => labels_of_person(person, principal),
+            // Whoever trusts a file vouches for it as for their own words.
+            Author::Trusted(file) => labels_of_person(&file.by, principal),
         },
         Item::Result(result) => result.labels.clone(),
         // Made of what is in the conversation already, or ours.
         Item::Reply(_) | Item::Summary(_) | Item::Notice(_) => BTreeSet::new(),
+    }
+}
+
+fn labels_of_person(person: &str, principal: Option<&str>) -> BTreeSet<String> {
+    match principal {
+        Some(own) if own == person => BTreeSet::new(),
+        Some(_) | None => BTreeSet::from([OTHERS.to_owned(), label_of(person)]),
     }
 }

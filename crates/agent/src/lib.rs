@@ -47,7 +47,7 @@ pub use assignment::{Assignment, Files};
 pub use budget::{Amounts, Limit, Measure};
 pub use conversation::{
     Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, Summary, ToolResult,
-    Usage, answer,
+    TrustedFile, Usage, answer,
 };
 pub use decide::{Next, Park};
 pub use effect::{Effect, Phase};

@@ -26,8 +26,11 @@ pub const STREAM_RETRY_MS: u64 = 500;
 pub const CLOSE_MS_MAX: u64 = 1_000;
 /// All that a program writes to its standard output while it is asked once.
 pub const PROGRAM_BYTES_MAX: u64 = 16 << 20;
-/// From the start of a program until the pipe by which it is written to is given up.
-pub const PIPE_MS_MAX: u64 = CONNECT_MS_MAX;
+/// Sessions whose programs of one server live at once. In each session there is one of each
+/// server, in a sandbox of its own, whose limits of memory and processes hold for it.
+pub const PROGRAMS_MAX: usize = 16;
+/// Each of the short commands that begin a program, look after it and end it.
+pub const SCRIPT_MS_MAX: u64 = 10_000;
 /// What a person is shown of the last line that it writes to its standard error.
 pub const COMPLAINT_CHARS_MAX: usize = 200;
 /// What is kept of what it writes to its standard error.

@@ -1,263 +1,118 @@
 //! A server that is a program, in a sandbox of the session's, spoken to over its standard
 //! streams.
 //!
-//! Owns that it lives as long as one call: nothing runs in the sandbox while the session
-//! waits, so that it can go cold, and a call that a crash cut off is known by its exec id.
-//! No credential is given to it. Whatever it writes is read as hostile, and bounded.
+//! Owns that it lives as long as it can: begun at the first call, it keeps what it holds in
+//! memory for the next ones, until it ends, its sandbox goes cold, or a call of it was given up.
+//! Then the next call begins it anew, and says so. No credential is given to it.
+
+mod program;
+mod script;
 
 use async_trait::async_trait;
-use outrigger_sandbox::{Command, End, ExecId, ExecOutcome, Execute, Output, OutputSink, Sandbox};
-use outrigger_tools::outside::{Fault, Outside, OutsideCall, ToolAnswer, ToolListing, clean};
+use outrigger_sandbox::Sandbox;
+use outrigger_tools::outside::{Block, Fault, Outside, OutsideCall, ToolAnswer, ToolListing};
 use rmcp::transport::async_rw::AsyncRwTransport;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::io::DuplexStream;
+use tokio::sync::Mutex;
 
 use crate::connection::Connection;
 use crate::fault::{self, CallError};
 use crate::limits;
+use program::{Beginning, Complaints, Program};
 
-/// Makes the pipe by which the program is written to, and becomes the program. It has both
-/// ends open, so that a writer that comes and goes does not end its input.
-const BEGIN: &str = r#"mkfifo -m 600 "$0" || exit 126; exec "$@" 0<>"$0""#;
-/// Writes to it what it gets, once it is there: a file of that name must not take its place.
-/// Its second argument is how often it looks.
-const FEED: &str = r#"left=$1
-while [ ! -p "$0" ]; do [ "$((left -= 1))" -gt 0 ] || exit 1; sleep 0.01; done
-exec cat > "$0""#;
+/// What the model is told where a program is not the one of the call before.
+const ANEW: &str = "The program of this server was begun anew for this call: what the one before held in memory is gone.";
 
 /// A server that is a program.
 #[derive(Debug)]
 pub struct Stdio {
     command: Vec<String>,
-    /// Programs that were begun to be asked for their tools, so that each has a name.
-    listed: AtomicU64,
+    /// The program of each session, at most [`limits::PROGRAMS_MAX`].
+    sessions: Mutex<BTreeMap<String, Arc<Mutex<SessionProgram>>>>,
+}
+
+/// The program of one session. Who calls it holds it alone.
+#[derive(Debug, Default)]
+struct SessionProgram {
+    /// Taken out while it is called: a call that is dropped in the middle leaves none, because
+    /// half of an answer may be left in its pipe.
+    live: Option<LiveProgram>,
+    /// Whether one was begun before.
+    had: bool,
+}
+
+/// A program with which the protocol was begun.
+#[derive(Debug)]
+struct LiveProgram {
+    program: Program,
+    connection: Connection,
+}
+
+/// What a call found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// The program of the call before, or the first one.
+    Usual,
+    /// Another one in its place.
+    Anew,
 }
 
 impl Stdio {
     /// The server that this program is.
     #[must_use]
     pub fn new(command: Vec<String>) -> Self {
-        Self { command, listed: AtomicU64::new(0) }
+        Self { command, sessions: Mutex::default() }
     }
 
-    fn program(&self, id: &str, sandbox: &Arc<dyn Sandbox>, ms: u64) -> Result<Program, Fault> {
-        let exec =
-            ExecId::new(id).map_err(|error| Fault::NotAsked { detail: error.to_string() })?;
-        let sandbox = Arc::clone(sandbox);
-        Ok(Program {
-            sandbox,
-            exec,
-            pipe: format!("/tmp/.mcp-{id}"),
-            lasts_ms: ms,
-            fed: AtomicU64::new(0),
-        })
+    /// The program of a session. Where there are many, one that nobody calls gives way.
+    async fn of(&self, holder: &str, exec: &str) -> Result<Arc<Mutex<SessionProgram>>, Fault> {
+        let mut sessions = self.sessions.lock().await;
+        if !sessions.contains_key(holder) && sessions.len() >= limits::PROGRAMS_MAX {
+            let idle = sessions.iter().find(|(_, one)| Arc::strong_count(one) == 1);
+            let Some(name) = idle.map(|(name, _)| name.clone()) else {
+                let most = limits::PROGRAMS_MAX;
+                let detail = format!("{most} sessions call its program just now; call it later");
+                return Err(Fault::NotAsked { detail });
+            };
+            let idle = sessions.remove(&name);
+            let live = idle.and_then(|idle| Arc::into_inner(idle)?.into_inner().live);
+            if let Some(live) = live {
+                live.program.end(exec).await;
+            }
+        }
+        Ok(Arc::clone(sessions.entry(holder.to_owned()).or_default()))
     }
-}
 
-/// A program that runs.
-struct Program {
-    sandbox: Arc<dyn Sandbox>,
-    exec: ExecId,
-    /// The path of its input.
-    pipe: String,
-    /// Nobody waits for it longer.
-    lasts_ms: u64,
-    /// How many writers were begun.
-    fed: AtomicU64,
-}
-
-/// What a program was not good for.
-struct ProgramFailure {
-    fault: Fault,
-    /// The last line of its standard error. Whoever runs the server wrote it: for people,
-    /// never for a model.
-    complaint: Option<String>,
-}
-
-impl Program {
-    /// Begins the program, lets `with` speak to it, and ends it.
-    async fn during<T, F>(
+    /// Begins the program, for a call or a list.
+    async fn begin(
         &self,
-        command: &[String],
-        with: impl FnOnce(Connection) -> F + Send,
-        late: impl FnOnce() -> Fault + Send,
-    ) -> Result<T, ProgramFailure>
-    where
-        F: Future<Output = Result<T, Fault>> + Send,
-    {
-        let (ours, theirs) = tokio::io::duplex(limits::PIPE_BYTES);
-        let (from_us, to_us) = tokio::io::split(theirs);
-        let (said, heard) = unbounded_channel();
-        let sink = Heard { said, left: AtomicU64::new(limits::PROGRAM_BYTES_MAX) };
-        let running = self.run(command, sink);
-        let feeding = self.feed(from_us);
-        let hearing = hear(heard, to_us);
-        let talking = async {
-            let (read, write) = tokio::io::split(ours);
-            let transport =
-                AsyncRwTransport::new(read, write).with_max_line_length(limits::EVENT_BYTES_MAX);
-            with(Connection::open(transport).await?).await
-        };
-        let policy = Duration::from_millis(self.lasts_ms);
-        let talking =
-            async { tokio::time::timeout(policy, talking).await.unwrap_or_else(|_| Err(late())) };
-        tokio::pin!(running, feeding, hearing, talking);
-        let (mut ended, mut fed, mut heard_all) = (None, false, false);
-        let done = loop {
-            tokio::select! {
-                biased;
-                done = &mut talking => break done,
-                executed = &mut running, if ended.is_none() => ended = Some(executed),
-                () = &mut hearing, if !heard_all => heard_all = true,
-                () = &mut feeding, if !fed => fed = true,
-            }
-        };
-        let killing = async {
-            drop(self.sandbox.kill(&self.exec).await);
-            // A writer to a program that never read waits for a reader that never comes.
-            if let Some(last) = self.fed.load(Ordering::SeqCst).checked_sub(1)
-                && let Some(writer) = self.writer(last)
-            {
-                drop(self.sandbox.kill(&writer).await);
-            }
-            drop(self.clean().await);
-        };
-        // A sandbox that does not answer must not keep the answer back.
-        let policy = Duration::from_millis(limits::CLOSE_MS_MAX);
-        drop(tokio::time::timeout(policy, killing).await);
-        if done.is_err() && ended.is_none() {
-            ended = tokio::time::timeout(policy, &mut running).await.ok();
-        }
-        done.map_err(|fault| ProgramFailure {
-            complaint: ended.as_ref().and_then(|it| complaint(&it.as_ref().ok()?.stderr)),
-            fault: explained(fault, ended.as_ref()),
-        })
-    }
-
-    async fn run(
-        &self,
-        command: &[String],
-        sink: Heard,
-    ) -> Result<ExecOutcome, outrigger_sandbox::Error> {
-        let words = ["sh", "-c", BEGIN, &self.pipe].map(str::to_owned).into_iter();
-        let argv = words.chain(command.iter().cloned()).map(String::into_bytes).collect();
-        let mut request = Execute::new(self.exec.clone(), Command::Argv(argv));
-        request.deadline_ms = self.deadline_ms();
-        request.stdout_bytes_max = limits::PROGRAM_BYTES_MAX;
-        request.stderr_bytes_max = limits::COMPLAINT_BYTES_MAX;
-        let executed = self.sandbox.execute(request, &sink).await;
-        // Who listens is told that it is over.
-        drop(sink);
-        executed
-    }
-
-    /// Passes on what we write, in order.
-    async fn feed(&self, mut from_us: tokio::io::ReadHalf<DuplexStream>) {
-        let mut piece = vec![0; limits::PIPE_BYTES];
-        for number in 0_u64.. {
-            let Ok(length @ 1..) = from_us.read(&mut piece).await else { return };
-            let Some(id) = self.writer(number) else { return };
-            self.fed.store(number + 1, Ordering::SeqCst);
-            let looks = (limits::PIPE_MS_MAX / 10).to_string();
-            let argv = ["sh", "-c", FEED, &self.pipe, &looks].map(|word| word.as_bytes().to_vec());
-            let mut request = Execute::new(id, Command::Argv(argv.into()));
-            request.stdin = piece[..length].to_vec();
-            request.deadline_ms = self.deadline_ms();
-            let executed = self.sandbox.execute(request, &()).await;
-            if !executed.is_ok_and(|executed| executed.exit_code() == Some(0)) {
-                return;
-            }
-        }
-    }
-
-    /// After that it is killed, whoever still waits: a moment after nobody does.
-    fn deadline_ms(&self) -> u64 {
-        let deadline = self.lasts_ms.saturating_add(limits::CLOSE_MS_MAX);
-        deadline.min(outrigger_sandbox::limits::DEADLINE_MS_MAX)
-    }
-
-    /// What writes the piece of that number.
-    fn writer(&self, number: u64) -> Option<ExecId> {
-        ExecId::new(format!("{}.in{number}", self.exec)).ok()
-    }
-
-    /// Leaves nothing behind in the sandbox.
-    async fn clean(&self) -> Result<ExecOutcome, outrigger_sandbox::Error> {
-        let argv = ["rm", "-f", &self.pipe].map(|word| word.as_bytes().to_vec());
-        let id = ExecId::new(format!("{}.end", self.exec))
-            .map_err(|error| outrigger_sandbox::Error::Invalid(error.to_string()))?;
-        self.sandbox.execute(Execute::new(id, Command::Argv(argv.into())), &()).await
+        sandbox: &Arc<dyn Sandbox>,
+        (holder, exec): (&str, &str),
+        complaints: Complaints,
+    ) -> Result<(Program, DuplexStream, Beginning), Fault> {
+        let dir = format!("/tmp/.mcp-{holder}");
+        Program::begin(sandbox, dir, &self.command, complaints, exec).await
     }
 }
 
-/// Takes what the program writes, so far as it is not too much.
-struct Heard {
-    said: UnboundedSender<Vec<u8>>,
-    left: AtomicU64,
-}
-
-impl OutputSink for Heard {
-    fn output(&self, output: Output<'_>) {
-        let Output::Stdout(bytes) = output else { return };
-        let taken = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
-            left.checked_sub(bytes.len() as u64)
-        });
-        if taken.is_ok() {
-            // Nobody listens any more: then it is over.
-            drop(self.said.send(bytes.to_vec()));
-        }
-    }
-}
-
-/// Passes on what the program writes, to its end.
-async fn hear(
-    mut heard: UnboundedReceiver<Vec<u8>>,
-    mut to_us: tokio::io::WriteHalf<DuplexStream>,
-) {
-    while let Some(bytes) = heard.recv().await {
-        if to_us.write_all(&bytes).await.is_err() {
-            return;
-        }
-    }
-    drop(to_us.shutdown().await);
-}
-
-/// The last line of what a program complained of, made harmless.
-fn complaint(stderr: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(stderr);
-    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-    Some(clean(line.trim(), limits::COMPLAINT_CHARS_MAX))
-}
-
-impl ProgramFailure {
-    /// As people are told it.
-    fn for_people(self) -> Fault {
-        match (self.fault, self.complaint) {
-            (Fault::NotAsked { detail }, Some(line)) => {
-                Fault::NotAsked { detail: format!("{detail}; it says: {line}") }
-            }
-            (fault, _) => fault,
-        }
-    }
+fn transport(
+    near: DuplexStream,
+) -> AsyncRwTransport<
+    rmcp::RoleClient,
+    tokio::io::ReadHalf<DuplexStream>,
+    tokio::io::WriteHalf<DuplexStream>,
+> {
+    let (read, write) = tokio::io::split(near);
+    AsyncRwTransport::new(read, write).with_max_line_length(limits::EVENT_BYTES_MAX)
 }
 
 /// A fault with what became of the program.
-fn explained(fault: Fault, ended: Option<&Result<ExecOutcome, outrigger_sandbox::Error>>) -> Fault {
-    let how = match ended {
-        Some(Err(error)) => error.to_string(),
-        Some(Ok(executed)) => match executed.end {
-            // By us, or too late.
-            End::Killed | End::Deadline => return fault,
-            End::Exited(code) => format!("its program ended with exit code {code}"),
-            End::Signalled(signal) => format!("a signal, {signal}, ended its program"),
-            End::OutOfMemory => "its program needs more memory than its sandbox has".to_owned(),
-            End::DiskFull => "the disk of its sandbox is full".to_owned(),
-        },
-        None => return fault,
-    };
+fn explained(fault: Fault, how: Option<String>) -> Fault {
+    let Some(how) = how else { return fault };
     match fault {
         Fault::NotAsked { detail } => Fault::NotAsked { detail: format!("{detail}: {how}") },
         Fault::MayHaveHappened { detail } => {
@@ -271,33 +126,144 @@ fn nowhere() -> Fault {
     Fault::NotAsked { detail: "its program needs a sandbox, and has none".to_owned() }
 }
 
+/// Nobody waits longer than that.
+async fn within<T>(
+    ms: u64,
+    late: impl FnOnce() -> Fault,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    tokio::time::timeout(Duration::from_millis(ms), work).await.unwrap_or_else(|_| Err(late()))
+}
+
+impl SessionProgram {
+    /// One attempt at a call, and with what program it was made.
+    async fn call(
+        &mut self,
+        server: &Stdio,
+        sandbox: &Arc<dyn Sandbox>,
+        call: &OutsideCall<'_>,
+        left_ms: u64,
+    ) -> (Result<ToolAnswer, Fault>, Standing) {
+        let sent = &AtomicBool::new(false);
+        let late = || fault::late(sent.load(Ordering::SeqCst), call.timeout_ms);
+        if let Some(mut live) = self.take_running(sandbox, call.exec).await {
+            let LiveProgram { program, connection } = &mut live;
+            let talking = within(left_ms, late, talk(connection, call, sent));
+            let done = Box::pin(program.exchange(call.exec, left_ms, talking)).await;
+            return (self.keep(live, done, call.exec).await, Standing::Usual);
+        }
+        let (exec, holder) = (call.exec, call.holder);
+        let begun = server.begin(sandbox, (holder, exec), Complaints::Dropped).await;
+        let (mut program, near, beginning) = match begun {
+            Ok(begun) => begun,
+            Err(fault) => return (Err(fault), Standing::Usual),
+        };
+        let had = std::mem::replace(&mut self.had, true);
+        let standing = match beginning {
+            Beginning::First if !had => Standing::Usual,
+            Beginning::First | Beginning::Again => Standing::Anew,
+        };
+        let mut opened = None;
+        let talking = within(left_ms, late, async {
+            let connection = opened.insert(Connection::open(transport(near)).await?);
+            talk(connection, call, sent).await
+        });
+        let done = Box::pin(program.exchange(exec, left_ms, talking)).await;
+        match opened {
+            Some(connection) => {
+                (self.keep(LiveProgram { program, connection }, done, exec).await, standing)
+            }
+            None => (given_up(program, done, exec).await, standing),
+        }
+    }
+
+    /// The program that was begun before, if it still runs where the session's sandbox is.
+    async fn take_running(
+        &mut self,
+        sandbox: &Arc<dyn Sandbox>,
+        exec: &str,
+    ) -> Option<LiveProgram> {
+        let mut live = self.live.take()?;
+        let may = live.program.may_run_in(&**sandbox) && live.connection.is_open();
+        (may && live.program.runs(sandbox, exec).await).then_some(live)
+    }
+
+    /// Keeps the program for the next call if nothing of this one is left in its pipes.
+    async fn keep(
+        &mut self,
+        live: LiveProgram,
+        done: Result<ToolAnswer, Fault>,
+        exec: &str,
+    ) -> Result<ToolAnswer, Fault> {
+        match done {
+            Ok(_) | Err(Fault::Changed { .. }) => {
+                self.live = Some(live);
+                done
+            }
+            Err(_) => given_up(live.program, done, exec).await,
+        }
+    }
+}
+
+/// Ends a program, and says of what came of it how it ended.
+async fn given_up<T>(program: Program, done: Result<T, Fault>, exec: &str) -> Result<T, Fault> {
+    let (how, _) = program.ending(exec).await;
+    program.end(exec).await;
+    done.map_err(|fault| explained(fault, how))
+}
+
+async fn talk(
+    connection: &Connection,
+    call: &OutsideCall<'_>,
+    sent: &AtomicBool,
+) -> Result<ToolAnswer, Fault> {
+    match connection.call(call, sent).await {
+        Ok(answered) | Err(CallError::Refused(answered)) => Ok(answered),
+        Err(CallError::Fault(fault)) => Err(fault),
+        Err(CallError::Forgotten) => {
+            Err(Fault::MayHaveHappened { detail: "the program ended".to_owned() })
+        }
+    }
+}
+
 #[async_trait]
 impl Outside for Stdio {
     async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<ToolListing, Fault> {
         let sandbox = sandbox.ok_or_else(nowhere)?;
-        let number = self.listed.fetch_add(1, Ordering::SeqCst);
+        let exec = format!("mcp-list-{}", uuid::Uuid::new_v4().simple());
+        let (mut program, near, _) = self.begin(sandbox, (&exec, &exec), Complaints::Kept).await?;
         let policy = limits::CONNECT_MS_MAX + limits::LIST_MS_MAX;
-        let id = format!("mcp-list-{}-{number}", uuid::Uuid::new_v4().simple());
-        let program = self.program(&id, sandbox, policy)?;
-        let listing = |connection: Connection| async move { connection.tools().await };
         let late = || fault::too_slow("listing its tools", Duration::from_millis(policy));
-        program.during(&self.command, listing, late).await.map_err(ProgramFailure::for_people)
+        let listing =
+            within(policy, late, async { Connection::open(transport(near)).await?.tools().await });
+        let listed = Box::pin(program.exchange(&exec, policy, listing)).await;
+        let (how, complaint) = program.ending(&exec).await;
+        program.end(&exec).await;
+        match (listed.map_err(|fault| explained(fault, how)), complaint) {
+            (Err(Fault::NotAsked { detail }), Some(line)) => {
+                Err(Fault::NotAsked { detail: format!("{detail}; it says: {line}") })
+            }
+            (listed, _) => listed,
+        }
     }
 
     async fn call(&self, call: &OutsideCall<'_>) -> Result<ToolAnswer, Fault> {
         let sandbox = call.sandbox.ok_or_else(nowhere)?;
-        let program = self.program(call.exec, sandbox, call.timeout_ms)?;
-        let sent = &AtomicBool::new(false);
-        let late = || fault::late(sent.load(Ordering::SeqCst), call.timeout_ms);
-        let calling = |connection: Connection| async move {
-            match connection.call(call, sent).await {
-                Ok(answered) | Err(CallError::Refused(answered)) => Ok(answered),
-                Err(CallError::Fault(fault)) => Err(fault),
-                Err(CallError::Forgotten) => {
-                    Err(Fault::MayHaveHappened { detail: "the program ended".to_owned() })
-                }
-            }
+        let begun = Instant::now();
+        let held = self.of(call.holder, call.exec).await?;
+        // One after the other: what a program says is read by one.
+        let all = Duration::from_millis(call.timeout_ms);
+        let Ok(mut held) = tokio::time::timeout(all, held.lock()).await else {
+            let detail = "another call of its program was not over in time".to_owned();
+            return Err(Fault::NotAsked { detail });
         };
-        program.during(&self.command, calling, late).await.map_err(|failed| failed.fault)
+        let waited_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let left_ms = call.timeout_ms.saturating_sub(waited_ms).max(1);
+        let (done, standing) = held.call(self, sandbox, call, left_ms).await;
+        let mut answered = done?;
+        if standing == Standing::Anew {
+            answered.blocks.insert(0, Block::Notice(ANEW.to_owned()));
+        }
+        Ok(answered)
     }
 }

@@ -27,6 +27,7 @@ mod shortage;
 mod skills;
 mod task;
 mod tools;
+mod trust;
 
 use clap::CommandFactory as _;
 use std::io::Write as _;
@@ -56,6 +57,7 @@ pub(crate) use sandbox::Sandboxes;
 pub(crate) use sessions::{Attach, PruneSessions, RemoveSessions, Sessions, StopSessions};
 pub(crate) use skills::Skills;
 pub(crate) use tools::Tools;
+pub(crate) use trust::Trust;
 
 /// Says what there is to whoever named nothing and does not sit at a terminal.
 fn usage() -> Outcome<u8> {
@@ -97,6 +99,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Deny(asked) => Box::pin(approvals::deny(&paths, asked)).await,
         Command::Policy(asked) => policy::execute(&paths, asked).await,
         Command::Budget(asked) => budget::execute(&paths, asked).await,
+        Command::Trust(asked) => trust::execute(&paths, asked).await,
         Command::Tools(asked) => tools::execute(&paths, asked).await,
         Command::Memory(asked) => memory::execute(&paths, asked).await,
         Command::Skills(asked) => skills::execute(&paths, asked).await,

@@ -6,6 +6,7 @@
 mod agents;
 mod budget;
 mod directory;
+pub(crate) mod mcp_json;
 mod memory;
 mod model;
 mod policy;
@@ -36,6 +37,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::{flags, limits};
 
 pub(crate) use self::budget::{Budget, BudgetFile, Dollars, limit};
+pub(crate) use self::mcp_json::NamedServers;
 pub(crate) use self::model::{ModelChoice, ModelFile, ProviderModel};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::provider::Provider;

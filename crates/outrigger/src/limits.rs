@@ -29,6 +29,10 @@ pub(crate) const TEMPLATE_ENV_BYTES_MAX: usize = 24 << 10;
 pub(crate) const CONFIG_LINE_CHARS_MAX: usize = 100;
 /// AGENTS.md and its like.
 pub(crate) const GUIDE_BYTES_MAX: u64 = 64 << 10;
+/// Contents of one file of a repository that a person's answers are remembered of.
+pub(crate) const TRUST_DECISIONS_MAX: usize = 32;
+/// Files in which what a person trusts is kept, that are looked at for a list.
+pub(crate) const TRUST_FILES_MAX: usize = 100_000;
 /// Piped standard input.
 pub(crate) const STDIN_BYTES_MAX: u64 = 4 << 20;
 /// Tokens of a context where nobody says otherwise.
@@ -100,6 +104,8 @@ pub(crate) const SANDBOX_IDLE_MS_DEFAULT: u64 = 1_800_000;
 pub(crate) const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
 /// The name of a server of tools, so that there is room for those of its tools.
 pub(crate) const SERVER_NAME_CHARS_MAX: usize = 24;
+/// The name of a server in a repository's `.mcp.json`, so that its sandbox has one too.
+pub(crate) const MCP_NAME_CHARS_MAX: usize = 20;
 /// The age of a sandbox in which a program is asked for its tools, should nobody destroy it.
 pub(crate) const LIST_SANDBOX_MS_MAX: u64 = 600_000;
 /// Addresses of one server, beside the one that it is at, at which its tools stay pinned.

@@ -16,12 +16,16 @@ mod conversation;
 mod exit;
 mod flags;
 mod image;
+mod json_file;
 mod limits;
 mod models;
 mod notify;
 mod outside;
+mod own_files;
 mod paths;
 mod project;
+mod project_file;
+mod project_servers;
 mod question;
 #[cfg(test)]
 mod reference;
@@ -31,6 +35,7 @@ mod session;
 mod show;
 mod skills;
 mod terminal;
+mod trust;
 mod waiting;
 mod workspace;
 

@@ -7,9 +7,9 @@
 mod pins;
 
 use outrigger_agent::{Concurrency, ToolSpec};
-use outrigger_engine::OutsideServer;
+use outrigger_engine::{OutsideServer, workspace};
 use outrigger_mcp::{Header, Http, Stdio};
-use outrigger_sandbox::{Sandbox, SandboxId};
+use outrigger_sandbox::{DiskOrigin, Sandbox, SandboxId};
 use outrigger_tools::outside::{
     DeclaredEffect, Fault, Offer, Outside, OutsideCall, ToolAnswer, ToolListing,
 };
@@ -21,6 +21,7 @@ use crate::config::{Config, Server, Way};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
 use crate::paths::Paths;
+use crate::project_servers::ServerContent;
 use crate::show::{self, Tone, word};
 
 use pins::Heard;
@@ -102,10 +103,11 @@ pub(crate) async fn survey<'a>(
     config: &'a Config,
     servers: &Servers,
     backends: &Backends,
+    content: Option<ServerContent<'_>>,
 ) -> Outcome<Vec<ServerReport<'a>>> {
     let asking = config.tools.values().filter_map(|server| {
         let port = Arc::clone(&servers.get(&server.name)?.port);
-        Some(async move { (server, listed(server, &*port, config, backends).await) })
+        Some(async move { (server, listed(server, &*port, config, backends, content).await) })
     });
     let mut surveys = Vec::new();
     for (server, listed) in futures_util::future::join_all(asking).await {
@@ -148,6 +150,7 @@ async fn listed(
     port: &dyn Outside,
     config: &Config,
     backends: &Backends,
+    content: Option<ServerContent<'_>>,
 ) -> Result<ToolListing, Fault> {
     let Some(name) = server.sandbox() else { return port.list(None).await };
     let detail = |detail: String| Fault::NotAsked { detail };
@@ -160,8 +163,16 @@ async fn listed(
     let mut spec = sandbox.spec.clone();
     let age_ms_max = spec.lifetime.age_ms_max.unwrap_or(u64::MAX);
     spec.lifetime.age_ms_max = Some(age_ms_max.min(limits::LIST_SANDBOX_MS_MAX));
+    // What a repository names may be a program of the repository.
+    let content = content.filter(|_| server.of_directory.is_some());
+    if let Some(template) = content.and_then(|content| content.template) {
+        spec.origin = DiskOrigin::Template(template.to_owned());
+    }
     let listed = match backend.create(&id, &spec).await {
-        Ok(made) => port.list(Some(&made)).await,
+        Ok(made) => match filled(content, &id, &*made).await {
+            Ok(()) => port.list(Some(&made)).await,
+            Err(why) => Err(detail(why)),
+        },
         Err(error) => Err(detail(error.to_string())),
     };
     // One that stays is found by nobody: its own age ends it.
@@ -169,6 +180,16 @@ async fn listed(
         Ok(()) => listed,
         Err(error) => listed.and(Err(detail(error.to_string()))),
     }
+}
+
+async fn filled(
+    content: Option<ServerContent<'_>>,
+    id: &SandboxId,
+    sandbox: &dyn Sandbox,
+) -> Result<(), String> {
+    let Some(content) = content else { return Ok(()) };
+    let imported = workspace::import(content.blobs, content.workspace, id.as_str(), sandbox).await;
+    imported.map(drop).map_err(|error| error.to_string())
 }
 
 /// The tools that a session has of servers outside, and what a person is told of others.

@@ -1,14 +1,10 @@
-//! The person's directory at the edge: what goes wrong with it in words for a person, and
-//! what it says itself to any agent.
+//! The person's directory at the edge: what goes wrong with it in words for a person.
 
-use outrigger_agent::{Author, Message};
-use outrigger_beneath::Dir;
 use outrigger_repository::{Error, Grade, IndexProblem};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::exit::{Failure, Kind};
-use crate::limits;
 
 /// What is done about a file that can't be read.
 const READABLE: &str = "Make it readable, or list it in .gitignore to leave it out.";
@@ -58,21 +54,4 @@ pub(crate) fn failed(dir: &Path, error: &Error) -> Failure {
             )
         }
     }
-}
-
-/// AGENTS.md at the root, or CLAUDE.md where there is none: what the repository's
-/// authors say to any agent. It informs the model and gives it no rights.
-pub(crate) fn guides(dir: &Path) -> Vec<Message> {
-    let read = |name: &str| {
-        let file = Dir::open(dir).ok()?.file(Path::new(name)).ok()?;
-        let length = file.metadata().ok()?.len();
-        let mut bytes = Vec::new();
-        file.take(limits::GUIDE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        if length > limits::GUIDE_BYTES_MAX {
-            text.push_str("\n[cut here: the rest is in the file]\n");
-        }
-        Some(Message { author: Author::Untrusted(name.to_owned()), text })
-    };
-    ["AGENTS.md", "CLAUDE.md"].into_iter().find_map(read).into_iter().collect()
 }

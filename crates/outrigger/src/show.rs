@@ -26,8 +26,8 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 pub(crate) use amounts::count;
-pub(crate) use arguments::arguments;
-pub(crate) use inert::{inert, word};
+pub(crate) use arguments::{arguments, file_text};
+pub(crate) use inert::{escaped, inert, word};
 pub(crate) use status::{Status, is_dumb};
 pub(crate) use timeline::{Line, Tone};
 pub(crate) use totals::Totals;

@@ -84,8 +84,13 @@ async fn copied(
     }
 }
 
+/// What a directory is a part of; itself alone where that can't be told.
+pub(crate) fn tree(dir: &Path) -> WorkTree {
+    whole(dir).unwrap_or_else(|_| WorkTree::alone(dir))
+}
+
 /// What is copied of a directory, if it is not too large.
-pub(crate) fn whole(dir: &Path) -> Result<WorkTree, Error> {
+fn whole(dir: &Path) -> Result<WorkTree, Error> {
     let tree = WorkTree::of(dir, &project::shell().home)?;
     // The model is told where commands begin, by a name without hidden characters.
     let prefix = tree.prefix.to_string_lossy();

@@ -1,6 +1,6 @@
 //! What the witness knows of one session.
 
-use outrigger_agent::{Author, Event, Outcome, Parent, Product, Seq, SessionId, Spec};
+use outrigger_agent::{Author, Event, Outcome, Parent, Product, Seq, SessionId, Spec, TrustedFile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ impl SubagentFacts {
             Event::Forked { cut, .. } => self.heard.extend(cut.labels.iter().cloned()),
             Event::Said(message) => match &message.author {
                 Author::Agent(_) => self.is_begun = true,
-                Author::Person(person) => {
+                Author::Person(person) | Author::Trusted(TrustedFile { by: person, .. }) => {
                     let own = self.spec.as_ref().is_some_and(|spec| spec.principal == *person);
                     if !own {
                         self.coming.insert(format!("from:{person}"));

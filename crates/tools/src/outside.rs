@@ -44,6 +44,8 @@ pub struct OutsideCall<'a> {
     pub timeout_ms: u64,
     /// A name for what this attempt runs in a sandbox, and no other attempt.
     pub exec: &'a str,
+    /// Whose call it is: the session. A program that lives from call to call is that session's.
+    pub holder: &'a str,
     /// Where the server runs, if it runs in a sandbox of the session.
     pub sandbox: Option<&'a Arc<dyn Sandbox>>,
     /// How often the arguments were sent; counted right before each time, of which there are
@@ -65,6 +67,8 @@ pub struct ToolAnswer {
 pub enum Block {
     /// Text.
     Text(String),
+    /// Something that we say beside it, for example that the server was begun anew.
+    Notice(String),
     /// Something that is named and not shown.
     Other {
         /// What it is, for example `image/png`.

@@ -63,7 +63,13 @@ fn a_compaction_and_an_estimate_of_format_5() {
 
 #[test]
 fn another_model_of_format_6() {
-    assert_eq!(FORMAT, 6, "a new format needs a golden journal of its own");
     // Refused, and with the other one under way.
     check(include_str!("../golden/v6.jsonl"), &[7, 11], &expect_file!["../golden/v6.state.txt"]);
+}
+
+#[test]
+fn a_trusted_file_of_format_7() {
+    assert_eq!(FORMAT, 7, "a new format needs a golden journal of its own");
+    // Of the session's own person, and of another one.
+    check(include_str!("../golden/v7.jsonl"), &[6, 13], &expect_file!["../golden/v7.state.txt"]);
 }

@@ -1,8 +1,8 @@
 //! Where what the model was told came from: when a session is labelled, and that it stays so.
 
 use outrigger_agent::{
-    Author, Event, Item, Message, Outcome, Part, Product, Record, Recover, Reply, Seq, State,
-    Status, ToolKind, ToolOutput, ToolSpec, Work, labels_of,
+    Author, Digest, Event, Item, Message, Outcome, Part, Product, Record, Recover, Reply, Seq,
+    State, Status, ToolKind, ToolOutput, ToolSpec, TrustedFile, Work, labels_of,
 };
 use std::sync::Arc;
 
@@ -66,6 +66,12 @@ fn untrusted(source: &str) -> Author {
     Author::Untrusted(source.to_owned())
 }
 
+/// A file that a person trusts.
+fn trusted(by: &str) -> Author {
+    let (name, digest) = ("AGENTS.md".to_owned(), Digest::of(b"hello"));
+    Author::Trusted(TrustedFile { name, digest, by: by.to_owned() })
+}
+
 fn output(source: &str) -> Outcome {
     Outcome::Done(Product::Output(ToolOutput {
         status: Status::Ok,
@@ -82,6 +88,8 @@ fn a_message_labels_the_session_when_the_model_is_told_of_it() {
         (Author::Person("person:local".to_owned()), &[][..]),
         (Author::Person("person:bob".to_owned()), &["from:person:bob", "others"]),
         (untrusted("webhook:ci"), &["from:webhook:ci", "untrusted"]),
+        (trusted("person:local"), &[]),
+        (trusted("person:bob"), &["from:person:bob", "others"]),
     ] {
         let mut play = Play::new(opened());
         play.add(says(author));

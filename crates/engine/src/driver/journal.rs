@@ -113,7 +113,7 @@ pub(crate) fn last_said(conversation: &[Item]) -> Option<String> {
 
 /// The first line of what a person or the agent above said.
 fn headline(message: &Message) -> Option<String> {
-    if let Author::Untrusted(_) = message.author {
+    if let Author::Untrusted(_) | Author::Trusted(_) = message.author {
         return None;
     }
     let line = message.text.lines().next().unwrap_or_default();

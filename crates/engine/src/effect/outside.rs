@@ -37,6 +37,7 @@ pub(super) fn call(
         server: engine.parts.outside.get(&tool.server).cloned(),
         key: key(&run.session.effect(effect)),
         effect: run.session.effect(effect),
+        session: run.session.to_string(),
         attempt: *attempt,
         tool,
         arguments,
@@ -74,6 +75,7 @@ struct OutsideAttempt {
     key: String,
     /// The effect, by its name in sandboxes, and which attempt at it this is.
     effect: String,
+    session: String,
     attempt: u32,
     tool: OutsideTool,
     arguments: String,
@@ -104,6 +106,7 @@ impl OutsideAttempt {
             key: &self.key,
             timeout_ms: server.timeout_ms,
             exec: &named(&self.effect, self.attempt),
+            holder: &self.session,
             sandbox: sandbox.as_ref(),
             sends,
         };

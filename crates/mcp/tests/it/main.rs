@@ -7,4 +7,5 @@ mod hostile;
 mod installed;
 mod program;
 mod server;
+mod shell;
 mod well;

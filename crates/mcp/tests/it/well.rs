@@ -32,8 +32,18 @@ pub(crate) async fn calling(
 ) -> Result<ToolAnswer, Fault> {
     let key = "the-key";
     let (sandbox, sends) = (None, &AtomicU64::new(0));
-    http.call(&OutsideCall { tool, held_to, arguments, key, timeout_ms, exec: "x", sandbox, sends })
-        .await
+    http.call(&OutsideCall {
+        tool,
+        held_to,
+        arguments,
+        key,
+        timeout_ms,
+        exec: "x",
+        holder: "s",
+        sandbox,
+        sends,
+    })
+    .await
 }
 
 pub(crate) fn text(answered: &ToolAnswer) -> &str {

@@ -125,7 +125,7 @@ impl<'a> Scene<'a> {
         let message = items.iter().rev().find_map(|item| match item {
             Item::Message(message) => match message.author {
                 Author::Person(_) | Author::Agent(_) => Some(message.text.as_str()),
-                Author::Untrusted(_) => None,
+                Author::Untrusted(_) | Author::Trusted(_) => None,
             },
             _ => None,
         });

@@ -23,12 +23,13 @@ use tokio::time::Instant;
 use crate::config::Config;
 use crate::conversation::{Action, Conversation, Input, Key, Slash};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{Limits, Model};
+use crate::flags::{Limits, Model, Output};
 use crate::paths::Paths;
-use crate::show::Tone;
+use crate::project_file::ProjectFile;
 use crate::show::row::Row;
+use crate::show::{Screen, Tone};
 use crate::terminal::{self, Ability};
-use crate::{limits, models};
+use crate::{limits, models, trust, workspace};
 use context::Context;
 use face::{Face, Typed};
 use jobs::JobEnd;
@@ -53,6 +54,10 @@ pub(crate) async fn execute(paths: &Paths, asked: &Converse) -> Outcome<u8> {
     let context = Context::new(paths, config, model, dir);
     if !asked.again {
         context.has_model()?;
+        // Before keys are heard one by one.
+        let screen = Screen::new(Output { json: None, quiet: false });
+        let tree = workspace::tree(&context.dir);
+        trust::ask(&context.paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
     }
     let mut rim = Rim::new(context, asked.again)?;
     let ended = rim.run().await;

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use outrigger_agent::{Author, Message};
+use outrigger_repository::WorkTree;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +15,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{AcceptPolicy, Apply, Output};
 use crate::models::DEMO_TURNS;
 use crate::paths::Paths;
-use crate::repository;
+use crate::project_file::ProjectFile;
 use crate::session;
 
 #[derive(Debug, Args)]
@@ -57,7 +58,10 @@ pub(crate) async fn execute(paths: &Paths, demo: Demo) -> Outcome<u8> {
     paths.prepare()?;
     let dir = unpack(&dir)
         .map_err(|error| Failure::new(Kind::Storage, format!("{}: {error}", dir.display())))?;
-    let mut messages = repository::guides(&dir);
+    let mut messages: Vec<_> = ProjectFile::guides(&WorkTree::alone(&dir))
+        .into_iter()
+        .map(ProjectFile::untrusted)
+        .collect();
     messages
         .push(Message { author: Author::Person(session::WHO.to_owned()), text: TASK.to_owned() });
     let task = Task { dir, messages, apply, model, name: None, driver: Driver::Here };

@@ -21,7 +21,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, Totals, word};
 use crate::waiting::{self, PendingApproval};
-use crate::{limits, notify, repository, session};
+use crate::{limits, notify, own_files, repository, session};
 
 pub(crate) use back::Back;
 pub(crate) use durable::write;
@@ -146,6 +146,7 @@ impl Finish<'_> {
         if let (Back::Apply(accept), true, Some(changes), Some(dir)) =
             (self.back, answered, changes, source)
         {
+            own_files::stay_untouched(self.paths, dir, changes)?;
             let accept = accepted(accept, hazards, screen).await?;
             outrigger_repository::apply(dir, changes, accept).map_err(|error| {
                 let failure = repository::failed(dir, &error);

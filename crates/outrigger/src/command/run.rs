@@ -12,8 +12,10 @@ use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Limits, Model, Output};
 use crate::paths::Paths;
+use crate::project_file::ProjectFile;
 use crate::show::Screen;
-use crate::{compose, image, limits, models, repository, session};
+use crate::trust::{self, JudgedFile};
+use crate::{compose, image, limits, models, session, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -80,7 +82,9 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     }
     let mut messages = Vec::new();
     if model.is_some() {
-        messages = repository::guides(&dir);
+        let tree = workspace::tree(&dir);
+        let judged = trust::settle(paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
+        messages.extend(judged.into_iter().filter_map(JudgedFile::message));
     }
     let reading = tokio::task::spawn_blocking(piped);
     let read = screen.during("reading standard input to its end", reading).await;

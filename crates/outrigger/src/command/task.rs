@@ -10,16 +10,17 @@ use std::path::PathBuf;
 use super::detach::{self, Driver};
 use super::drive::{Driving, Interrupts, drive};
 use super::finish::{Back, Finish};
-use crate::compose::{self, Store};
-use crate::config::{Config, ModelChoice};
+use crate::compose::{self, HOST_TOOLS, Store};
+use crate::config::{Config, ModelChoice, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Output};
 use crate::models::{self, OpenedModel};
 use crate::paths::Paths;
+use crate::project_servers::ServerContent;
 use crate::session::Lock;
 use crate::show::{Screen, Tone};
 use crate::workspace::{self, PackedDirectory};
-use crate::{abandoned, outside, project, session, skills};
+use crate::{abandoned, outside, project, project_servers, session, skills};
 
 /// A task, ready to be done.
 #[derive(Debug)]
@@ -83,6 +84,8 @@ pub(crate) async fn open(
 ) -> Outcome<OpenedTask> {
     let mut opened = models::open(&task.model)?;
     config.read_only_is_there()?;
+    let top = workspace::tree(&task.dir).top;
+    let config = &project_servers::added(paths, config, &top, screen)?;
     let store = compose::store(paths).await?;
     compose::templates_are_there(paths, config).await?;
     let session = match task.name {
@@ -104,13 +107,20 @@ pub(crate) async fn open(
     workspace.dependencies = project.dependencies;
     let servers = outside::servers(config)?;
     let engine = compose::engine(paths, config, &store, &opened, &backends, servers.clone())?;
-    let asking = outside::survey(paths, config, &servers, &backends);
+    let (blobs, template) = (&*store.blobs, project.template.as_deref());
+    let content = ServerContent { blobs, workspace: &workspace, template };
+    let asking = outside::survey(paths, config, &servers, &backends, Some(content));
     let surveys = screen.during("asking servers for their tools", asking).await?;
     let (outside, notes) = outside::offered(&surveys);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let mut spec = spec(config, &opened, workspace, outside)?;
-    if let Some(first) = spec.sandboxes.first_mut() {
-        first.template = project.template;
+    for (index, sandbox) in spec.sandboxes.iter_mut().enumerate() {
+        if index == 0 || project_servers::is_theirs(config, &sandbox.name) {
+            // Whoever resumes it makes the same one, whatever is configured then.
+            let chosen = config.sandboxes.first().and_then(Sandbox::template);
+            let chosen = chosen.filter(|name| *name != HOST_TOOLS).map(str::to_owned);
+            sandbox.template = project.template.clone().or(chosen);
+        }
     }
     let (skills, labels) = told_of_skills(config, &store).await?.unwrap_or_default();
     spec.system.push_str(&skills);

@@ -72,7 +72,7 @@ async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
         compose::Backends::default()
     };
     let mut screen = Screen::new(output);
-    let asking = outside::survey(paths, &config, &servers, &backends);
+    let asking = outside::survey(paths, &config, &servers, &backends, None);
     let surveys = screen.during("asking servers for their tools", asking).await?;
     if output.json.is_some() {
         let all: Vec<_> = surveys

@@ -321,6 +321,14 @@ impl Sandbox {
         self.spec.origin = DiskOrigin::Template(template);
     }
 
+    /// One like this for a server of the repository, with a copy of the work.
+    pub(crate) fn for_server(&self, name: String) -> Self {
+        let (workspace, scope) = (Some(true), ScopeName::Thread);
+        let mut sandbox = Self { name, workspace, scope, snapshots: KeepName::Off, ..self.clone() };
+        sandbox.spec.lifetime.age_ms_max = None;
+        sandbox
+    }
+
     fn overlay(&mut self, file: SandboxFile) {
         let whole =
             |own: u64, new: Option<u64>, unit: u64| new.map_or(own, |new| new.saturating_mul(unit));

@@ -7,6 +7,7 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use super::range::Whole;
 use crate::exit::{Failure, Kind, Outcome};
@@ -45,7 +46,7 @@ pub(crate) struct ServerFile {
     #[cfg_attr(test, schemars(example = &"https://mcp.example/mcp"))]
     pub(crate) url: Option<String>,
     /// A program that is the server, spoken to over its standard streams, instead of `url`. It runs
-    /// in `sandbox`, for as long as one call.
+    /// in `sandbox`, and lives from call to call.
     #[cfg_attr(test, schemars(example = ["my-server"]))]
     pub(crate) command: Vec<String>,
     /// The `[[sandbox]]` in which the program runs: one of its own, in which no tool of ours acts.
@@ -93,6 +94,8 @@ pub(crate) enum Way {
 pub(crate) struct Server {
     pub(crate) name: String,
     pub(crate) way: Way,
+    /// The directory whose `.mcp.json` names it; nothing for one of the configuration.
+    pub(crate) of_directory: Option<PathBuf>,
     pub(crate) token_env: Option<String>,
     pub(crate) headers_env: BTreeMap<String, String>,
     /// `None`: all that it has.
@@ -107,9 +110,14 @@ pub(crate) struct Server {
 impl Server {
     /// Where it is, as people and pins know it.
     pub(crate) fn address(&self) -> String {
-        match &self.way {
+        let address = match &self.way {
             Way::Url(url) => url.clone(),
             Way::Program { command, .. } => format!("program: {}", command.join(" ")),
+        };
+        // The same words mean another program in another directory.
+        match &self.of_directory {
+            Some(dir) => format!("{address} (of {})", dir.display()),
+            None => address,
         }
     }
 
@@ -154,6 +162,7 @@ impl Server {
         Ok(Self {
             name,
             way,
+            of_directory: None,
             token_env: file.token_env,
             headers_env: file.headers_env,
             allow: file.allow,

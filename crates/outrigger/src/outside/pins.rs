@@ -6,17 +6,14 @@
 
 use outrigger_agent::{Digest, Raw};
 use outrigger_tools::outside::ToolDescription;
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::config::Server;
-use crate::exit::{Failure, Kind, Outcome};
-use crate::limits;
+use crate::exit::Outcome;
 use crate::paths::Paths;
+use crate::{json_file, limits};
 
 /// What is pinned of one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,7 +185,7 @@ pub(crate) fn take(
 
 /// What is pinned of a server.
 pub(crate) fn read(paths: &Paths, server: &str) -> Outcome<Pins> {
-    load(&place(paths, server))
+    json_file::load(&place(paths, server), MEND)
 }
 
 /// Changes what is pinned, one process at a time, and whole or not at all.
@@ -197,28 +194,7 @@ pub(crate) fn change(
     server: &str,
     change: impl FnOnce(&mut Pins) -> Outcome,
 ) -> Outcome<Pins> {
-    paths.prepare()?;
-    let path = place(paths, server);
-    let failed = |error: std::io::Error| storage(&path, &error);
-    let dir = path.parent().unwrap_or(&path);
-    fs::create_dir_all(dir).map_err(failed)?;
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
-    let lock = options.open(path.with_extension("lock")).map_err(failed)?;
-    flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
-    let before = load(&path)?;
-    let mut after = before.clone();
-    change(&mut after)?;
-    if after != before {
-        let text = serde_json::to_vec_pretty(&after)
-            .map_err(|error| Failure::from_error(Kind::Storage, &error))?;
-        let temporary = path.with_extension("new");
-        let mut file = File::create(&temporary).map_err(failed)?;
-        file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
-        fs::rename(&temporary, &path).map_err(failed)?;
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)?;
-    }
-    Ok(after)
+    json_file::change(paths, &place(paths, server), MEND, change)
 }
 
 /// The name of a server has neither a slash nor a dot.
@@ -226,21 +202,9 @@ fn place(paths: &Paths, server: &str) -> PathBuf {
     paths.data().join("outside").join(format!("{server}.json"))
 }
 
-fn load(path: &Path) -> Outcome<Pins> {
-    match fs::read(path) {
-        Ok(text) => serde_json::from_slice(&text).map_err(|error| {
-            let text = format!("{}: what is pinned there can't be read: {error}", path.display());
-            Failure::new(Kind::Storage, text)
-                .hint("Put the file back as it was, or delete it: then what the server says next is trusted.")
-        }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Pins::default()),
-        Err(error) => Err(storage(path, &error)),
-    }
-}
-
-fn storage(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
-}
+/// What is done about pins that can't be read.
+const MEND: &str =
+    "Put the file back as it was, or delete it: then what the server says next is trusted.";
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! The arguments of a call, as a person reads them who answers for it.
+//! The arguments of a call, or a file, as a person reads them who answers for it.
 //!
 //! Must show all that will be done, and nothing that reads otherwise than it is.
 
@@ -28,6 +28,14 @@ pub(crate) fn arguments(text: &str) -> Vec<String> {
         Err(_) => block(text, &mut lines),
     }
     lines.push(END.to_owned());
+    lines
+}
+
+/// A file by which an agent is to be guided, line by line, with what nobody sees written out.
+pub(crate) fn file_text(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    block(text, &mut lines);
+    lines.push("└ end of the file".to_owned());
     lines
 }
 

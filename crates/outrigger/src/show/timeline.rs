@@ -1,8 +1,8 @@
 //! A session's events as lines for people. Pure: the same for a live session and an old one.
 
 use outrigger_agent::{
-    Author, Call, CallFault, Cause, Event, Failure, ModelSpec, Outcome, Product, Record,
-    Replacement, Reply, Seq, Status, Touched, TurnEnd, Work,
+    Author, Call, CallFault, Cause, Event, Failure, Message, ModelSpec, Outcome, Product, Record,
+    Replacement, Reply, Seq, Status, Touched, TrustedFile, TurnEnd, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
@@ -62,6 +62,23 @@ impl Timeline {
         Self { is_full: true, ..Self::default() }
     }
 
+    /// What was said, as whose word.
+    fn said(&mut self, message: &Message) -> Line {
+        let bytes = message.text.len();
+        match &message.author {
+            Author::Person(_) | Author::Agent(_) => {
+                self.is_answered = false;
+                Line::new(Tone::Strong, format!("› {}", first_line(&message.text)))
+            }
+            Author::Untrusted(name) => {
+                Line::new(Tone::Detail, format!("  with {} ({bytes} bytes, as data)", inert(name)))
+            }
+            Author::Trusted(TrustedFile { name, .. }) => {
+                Line::new(Tone::Detail, format!("  with {} ({bytes} bytes, trusted)", inert(name)))
+            }
+        }
+    }
+
     /// The lines of the next event.
     pub(crate) fn lines(&mut self, record: &Record) -> Vec<Line> {
         let line = |tone, text: String| vec![Line::new(tone, text)];
@@ -72,16 +89,7 @@ impl Timeline {
                     if spec.model.scripted { ", scripted: no model is asked" } else { "" };
                 line(Tone::Strong, format!("● {}{scripted}", inert(&spec.model.name)))
             }
-            Event::Said(message) => match &message.author {
-                Author::Person(_) | Author::Agent(_) => {
-                    self.is_answered = false;
-                    line(Tone::Strong, format!("› {}", first_line(&message.text)))
-                }
-                Author::Untrusted(name) => {
-                    let bytes = message.text.len();
-                    line(Tone::Detail, format!("  with {} ({bytes} bytes, as data)", inert(name)))
-                }
-            },
+            Event::Said(message) => vec![self.said(message)],
             Event::Proposed(work) => {
                 self.works.insert(record.seq, work.clone());
                 Vec::new()

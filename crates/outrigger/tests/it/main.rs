@@ -49,4 +49,5 @@ mod terminal;
 mod tmux;
 mod toolserver;
 mod tricks;
+mod trust;
 mod words;

@@ -151,7 +151,7 @@ async fn blobs() {
         event 5 of session d: its text is missing: blob 9b373c5175763803aefa3b83adc2f7b4c57aff932cb8b4dc1cb958a229a77aab
     "#]]).await;
     check_sql("UPDATE events SET blob = link WHERE blob IS NOT NULL", expect![[r#"
-        event 5 of session d: its text is missing: blob b6bf0ac34822191bbf7233dc6f0a8edaa08b6be39beef626ae0725b5311cdc92
+        event 5 of session d: its text is missing: blob f30186942b5daf9623b774c9ef91ebe7eccea804fadb8c702c9735bf8324c5e3
     "#]]).await;
 }
 

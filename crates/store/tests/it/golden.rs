@@ -165,7 +165,7 @@ variants! { answer, ANSWERS, Answer,
 }
 variants! { author, AUTHORS, Author,
     Author::Person(_) => "person", Author::Untrusted(_) => "untrusted",
-    Author::Agent(_) => "agent",
+    Author::Agent(_) => "agent", Author::Trusted(_) => "trusted",
 }
 variants! { outcome, OUTCOMES, Outcome,
     Outcome::Done(_) => "done", Outcome::Failed(_) => "failed",

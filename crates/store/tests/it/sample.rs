@@ -10,8 +10,8 @@ use outrigger_agent::{
     FileBaseline, Item, Limit, Loss, Measure, Message, ModelFault, ModelSpec, Origin, Outcome,
     OutsideTool, Parent, Part, Place, Price, Product, Raw, Recovery, Replacement, Reply, Role,
     SandboxReady, SandboxScope, SandboxSpec, Seq, SessionId, Shortfall, SnapshotRef, Spec, Status,
-    Stop, Summary, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, Touched, TurnEnd,
-    TurnLimits, Usage, Work, Workspace, labels_of,
+    Stop, Summary, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, Touched, TrustedFile,
+    TurnEnd, TurnLimits, Usage, Work, Workspace, labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -166,6 +166,11 @@ fn withheld() -> Vec<Event> {
     causes.into_iter().map(withheld).collect()
 }
 
+fn trusted(name: &str) -> Author {
+    let (digest, by) = (Digest::of(name.as_bytes()), "person:local".to_owned());
+    Author::Trusted(TrustedFile { name: name.to_owned(), digest, by })
+}
+
 fn said(author: Author, text: &str) -> Event {
     Event::Said(Arc::new(Message { author, text: text.to_owned() }))
 }
@@ -261,6 +266,7 @@ fn turn() -> Vec<Event> {
     vec![
         opened(),
         said(Author::Untrusted("AGENTS.md".to_owned()), "Use make."),
+        said(trusted("CONTRIBUTING.md"), "Use tabs."),
         said(Author::Person("person:local".to_owned()), "Build it, \"please\"."),
         said(Author::Agent("default".to_owned()), "Look at it."),
         Event::Proposed(Work::AskModel),

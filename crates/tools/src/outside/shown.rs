@@ -16,6 +16,7 @@ pub fn shown(server: &str, answered: &ToolAnswer, bytes_max: usize) -> ToolOutpu
         }
         match block {
             Block::Text(text) => whole.push_str(text),
+            Block::Notice(text) => whole.push_str(&format!("[{text}]")),
             Block::Other { what, bytes } => {
                 let what: String = what.chars().take(200).collect();
                 whole.push_str(&format!("[{what}, {bytes} bytes, not shown]"));
@@ -37,9 +38,14 @@ mod tests {
     fn an_answer_is_cut_named_and_labelled() {
         let text = |text: &str| Block::Text(text.to_owned());
         let image = Block::Other { what: "image/png".to_owned(), bytes: 12 };
-        let blocks = vec![text("one\u{1b}[2J"), image, text("t\u{200b}w\u{3164}o\u{e0041}")];
+        let blocks = vec![
+            Block::Notice("Anew.".to_owned()),
+            text("one\u{1b}[2J"),
+            image,
+            text("t\u{200b}w\u{3164}o\u{e0041}"),
+        ];
         let all = shown("s", &ToolAnswer { blocks, failed: false }, 1_000);
-        assert_eq!(all.text, "one\n[image/png, 12 bytes, not shown]\ntwo");
+        assert_eq!(all.text, "[Anew.]\none\n[image/png, 12 bytes, not shown]\ntwo");
         assert_eq!(all.labels.iter().collect::<Vec<_>>(), ["from:mcp:s", "untrusted"]);
         let long = (0..5_000).map(|line| format!("{line}\n")).collect::<String>();
         let cut = shown("s", &ToolAnswer { blocks: vec![text(&long)], failed: true }, 1_000);

@@ -22,10 +22,12 @@ use crate::compose::{self, Store};
 use crate::conversation::{Hazards, Slash};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Apply;
+use crate::project_file::ProjectFile;
 use crate::session::Lock;
 use crate::show::row::Row;
 use crate::show::{self, Screen, Tone, count, inert, markdown_rows};
-use crate::{limits, models, outside, repository, session};
+use crate::trust::{self, JudgedFile};
+use crate::{limits, models, outside, own_files, project_servers, repository, session, workspace};
 
 /// What a job came to.
 pub(super) enum JobEnd {
@@ -51,7 +53,12 @@ type Job = LocalBoxFuture<'static, JobEnd>;
 /// Begins a session with what is said.
 pub(super) fn begin(context: Context, text: String) -> Job {
     let work = async move {
-        let mut messages = repository::guides(&context.dir);
+        let mut screen = Screen::keeping();
+        // Whoever sits there was asked before the first prompt.
+        let tree = workspace::tree(&context.dir);
+        let files = ProjectFile::all(&tree);
+        let judged = trust::settle(&context.paths, &tree.top, files, &screen).await?;
+        let mut messages: Vec<_> = judged.into_iter().filter_map(JudgedFile::message).collect();
         messages.push(session::said(text));
         let task = Task {
             dir: context.dir.clone(),
@@ -61,7 +68,6 @@ pub(super) fn begin(context: Context, text: String) -> Job {
             name: None,
             driver: Driver::Here,
         };
-        let mut screen = Screen::keeping();
         let task = open(&context.paths, &context.config, task, &mut screen).await?;
         Ok(Box::new(OpenedTalk { task, before: Vec::new(), rows: screen.kept(), drive: true }))
     };
@@ -131,10 +137,14 @@ async fn take_up(
         return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
     }
     let opened = models::reopen(&spec.model, &config.model)?;
+    let screen = Screen::keeping();
+    let config = &project_servers::of_session(paths, config, &spec, &screen)?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
     let servers = outside::servers(config)?;
     let engine = compose::engine(paths, config, &store, &opened, &backends, servers)?;
-    let (rows, drive) = (recapitulation(&session, &state), state.in_turn());
+    let mut rows = screen.kept();
+    rows.extend(recapitulation(&session, &state));
+    let drive = state.in_turn();
     let task = OpenedTask { store, engine, session, lock };
     Ok(Box::new(OpenedTalk { task, before, rows, drive }))
 }
@@ -290,6 +300,7 @@ async fn apply(
         return Ok((applied, vec![Row::note(Tone::Detail, text)]));
     }
     let accept = if hazards == Hazards::Accepted { Accept::Named } else { Accept::Nothing };
+    own_files::stay_untouched(&context.paths, &dir, &changes)?;
     write(&dir, &changes, accept)?;
     let files = count(changes.len() as u64, "file");
     applied.push(changes);

@@ -18,7 +18,7 @@ use crate::flags::{Apply, Limits, NewModel, Output};
 use crate::models::OpenedModel;
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::{models, outside, session};
+use crate::{models, outside, project_servers, session};
 
 /// What a session goes on with.
 #[derive(Debug)]
@@ -61,6 +61,7 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
     let mut screen = Screen::new(output);
     let (opened, model) =
         Box::pin(model_of(&config, &store, &before, &spec.model, &more, &screen)).await?;
+    let config = project_servers::of_session(paths, &config, &spec, &screen)?;
     let backends = compose::backends(paths, &config, Some(&store.served)).await?;
     let servers = outside::servers(&config)?;
     let engine = compose::engine(paths, &config, &store, &opened, &backends, servers)?;
