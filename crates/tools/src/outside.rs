@@ -19,6 +19,16 @@ pub use description::{ToolDescription, clean};
 pub use offer::{DeclaredEffect, Offer, OfferError, is_name, label, name};
 pub use shown::shown;
 
+/// The names of what an attempt at a call may run in a sandbox longer than anybody waits for it:
+/// what reads the answer, and what begins the server. Whoever gives an attempt up kills both.
+#[must_use]
+pub fn execs_of(exec: &str) -> [String; 2] {
+    [exec.to_owned(), format!("{exec}.{BEGIN}")]
+}
+
+/// What the name ends in of what begins a server.
+pub const BEGIN: &str = "begin";
+
 /// What tools a server has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolListing {

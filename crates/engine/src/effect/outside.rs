@@ -8,7 +8,7 @@ use outrigger_agent::{
     egress_bytes,
 };
 use outrigger_sandbox::{ExecId, Sandbox};
-use outrigger_tools::outside::{Fault, OutsideCall, label, shown};
+use outrigger_tools::outside::{Fault, OutsideCall, execs_of, label, shown};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -66,8 +66,13 @@ fn key(effect: &str) -> String {
 }
 
 /// What an attempt runs in a sandbox; the first one by the name that the journal has.
-pub(super) fn named(effect: &str, attempt: u32) -> String {
+fn named(effect: &str, attempt: u32) -> String {
     if attempt <= 1 { effect.to_owned() } else { format!("{effect}.{attempt}") }
+}
+
+/// All that an attempt may have left running.
+pub(super) fn execs(effect: &str, attempt: u32) -> impl Iterator<Item = ExecId> + use<> {
+    execs_of(&named(effect, attempt)).into_iter().filter_map(|name| ExecId::new(name).ok())
 }
 
 struct OutsideAttempt {
@@ -127,7 +132,7 @@ impl OutsideAttempt {
     /// them is no failure of this one: they end by themselves.
     async fn end_those_before(&self, sandbox: &dyn Sandbox) {
         for attempt in 1..self.attempt {
-            if let Ok(exec) = ExecId::new(named(&self.effect, attempt)) {
+            for exec in execs(&self.effect, attempt) {
                 drop(sandbox.kill(&exec).await);
             }
         }

@@ -8,7 +8,7 @@ use outrigger_sandbox::{Error as SandboxError, ExecId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::outside::named;
+use super::outside::execs;
 use super::subagent;
 use crate::driver::flush;
 use crate::driver::session::{Completion, SessionRun};
@@ -173,8 +173,9 @@ fn is_on_trees(run: &SessionRun, id: Seq) -> bool {
 fn runs_of(run: &SessionRun, id: Seq) -> Option<(Place, Vec<ExecId>)> {
     let effect = run.state.effect(id)?;
     let Phase::Started { place: Some(place), attempt, .. } = &effect.phase else { return None };
-    let further = run.state.outside(&effect.work).map_or(1, |_| *attempt);
-    let names =
-        (1..=further.max(1)).filter_map(|attempt| ExecId::new(named(&place.exec, attempt)).ok());
-    Some((place.clone(), names.collect()))
+    let names: Vec<ExecId> = match run.state.outside(&effect.work) {
+        Some(_) => (1..=*attempt).flat_map(|attempt| execs(&place.exec, attempt)).collect(),
+        None => ExecId::new(&*place.exec).into_iter().collect(),
+    };
+    Some((place.clone(), names))
 }

@@ -6,7 +6,7 @@
 use outrigger_sandbox::{
     Command, End, Error, ExecId, ExecOutcome, Execute, Output, OutputSink, Sandbox,
 };
-use outrigger_tools::outside::{Fault, clean};
+use outrigger_tools::outside::{BEGIN, Fault, clean};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Program {
         };
         let mut words = vec![said];
         words.extend(command.iter().cloned());
-        let begun = run(&**sandbox, (exec, "begin"), (script::BEGIN, &dir), &words).await;
+        let begun = run(&**sandbox, (exec, BEGIN), (script::BEGIN, &dir), &words).await;
         let begun = begun.map_err(|error| Fault::NotAsked { detail: error.to_string() })?;
         let printed = String::from_utf8_lossy(&begun.stdout);
         let words: Vec<&str> = printed.split_whitespace().collect();

@@ -6,18 +6,21 @@
 //! every script has as `$0`.
 
 /// Begins the program, whose words follow the file for its standard error. One that was begun
-/// there before is ended first: by whom, nobody may know any more. Its pipes stay open on its
-/// own side, so that whoever comes and goes on ours does not end them. Once it is over, whoever
-/// reads from it is let go, and may look how it ended.
+/// there before is ended first: by whom, nobody may know any more. In another life of the
+/// sandbox its numbers may be those of somebody else, so its time has to be right, too. Its
+/// pipes stay open on its own side, so that whoever comes and goes on ours does not end them.
+/// Once it is over, whoever reads from it is let go, and may look how it ended.
 ///
 /// Prints whether there was one before (`first` or `again`), and by what this one is known: its
 /// process group, the process that waits for it, and when that began (proc(5), `stat`).
 pub(super) const BEGIN: &str = r#"
-said=$1 before=first; shift
+nth() { shift "$1"; echo "$1"; }
+said=$1 before=first is=; shift
 if [ -e "$0" ]; then
   before=again
-  read -r group _ < "$0/id"
-  case $group in ''|*[!0-9]*|0|1) ;; *) kill -s KILL -- "-$group" ;; esac
+  read -r group waits began < "$0/id" && read -r stat < "/proc/$waits/stat" && is=$(nth 22 $stat)
+  case $group in ''|*[!0-9]*|0|1) is= ;; esac
+  [ -n "$is" ] && [ "$is" = "$began" ] && kill -s KILL -- "-$group"
   rm -rf "$0"
 fi 2>/dev/null
 umask 077
@@ -29,9 +32,9 @@ mkdir "$0" && mkfifo "$0/in" "$0/out" || exit 126
 } </dev/null >/dev/null 2>&1 &
 waits=$!
 read -r stat < "/proc/$waits/stat" || exit 126
-set -- $stat; shift 21
-echo "$$ $waits $1" > "$0/id"
-echo "$before $$ $waits $1"
+began=$(nth 22 $stat)
+echo "$$ $waits $began" > "$0/id"
+echo "$before $$ $waits $began"
 "#;
 
 /// Whether the program that is known by the arguments still runs: the same one, in the same life
