@@ -125,7 +125,7 @@ fn answered(dir: &Path, all: &[JudgedFile]) -> Outcome<u8> {
     if open.is_empty() {
         return Ok(0);
     }
-    let text = format!("nobody said whether {} is trusted", open.join(" and "));
+    let text = format!("nobody said yet whether to trust {}", open.join(" and "));
     let dir = word(&dir.display().to_string());
     Err(Failure::new(Kind::WaitsForApproval, text)
         .hint(format!("`outrigger trust --dir {dir}` asks on a terminal; with --yes it trusts what is there, unasked.")))
