@@ -57,19 +57,21 @@ pub fn serve(tools: &mut [ToolSpec]) {
 /// mean what is there.
 pub fn begin_in(tools: &mut [ToolSpec], directory: &str) {
     let quoted = serde_json::Value::from(directory).to_string();
+    // It goes into a text that has its quotation marks.
+    let inside = &quoted[1..quoted.len() - 1];
     for tool in tools.iter_mut().filter(|tool| Tool::named(tool.built_in()).is_some()) {
         tool.directory = Some(directory.to_owned());
         // Where their words name the workspace, they say where a call begins.
         tool.description = tool.description.replace(namespace::WORKSPACE, directory);
         let schema = tool.schema.as_str();
-        let schema = schema.replace(namespace::WORKSPACE, quoted.trim_matches('"'));
+        let schema = schema.replace(namespace::WORKSPACE, inside);
         tool.schema = Raw::new(schema).expect("a quoted text in a JSON string leaves it JSON");
     }
 }
 
 /// The file or folder that a call of a built-in file tool is about, in its one spelling,
-/// as that tool itself reads its arguments where it begins in `directory`. `None` if it is no file tool, or performs
-/// nothing because its arguments are wrong.
+/// as that tool itself reads its arguments where it begins in `directory`. `None` if it is no
+/// file tool, or performs nothing because its arguments are wrong.
 #[must_use]
 pub fn target(tool: &str, arguments: &str, directory: Option<&str>) -> Option<String> {
     let tool = Tool::named(tool)?;

@@ -1,7 +1,7 @@
 //! What models are told of the tools.
 
 use expect_test::expect;
-use outrigger_tools::{specs, specs_of_further};
+use outrigger_tools::{begin_in, specs, specs_of_further};
 use serde_json::Value;
 
 #[test]
@@ -56,6 +56,26 @@ fn descriptions_are_short_and_numbers_in_them_are_true() {
     for word in ["network", "not root", "/workspace", "has all of it"] {
         assert!(of("execute").description.contains(word), "{word}");
     }
+}
+
+#[test]
+fn tools_say_where_they_begin() {
+    let mut specs = specs("work");
+    let directory = "/workspace/a \"part\"";
+    begin_in(&mut specs, directory);
+    for spec in &specs {
+        let schema: Value = serde_json::from_str(spec.schema.as_str()).unwrap();
+        let told = format!("{} {schema}", spec.description).replace("\\\"", "\"");
+        assert_eq!(told.matches("/workspace").count(), told.matches(directory).count(), "{told}");
+        assert!(spec.name == "execute" || told.contains(directory), "{told}");
+        assert_eq!(spec.directory.as_deref(), Some(directory));
+    }
+    let execute = specs.iter().find(|spec| spec.name == "execute").unwrap();
+    assert!(execute.description.contains("starts in /workspace/a \"part\""));
+    let target = |arguments: &str| outrigger_tools::target("ls", arguments, Some("/workspace/a"));
+    assert_eq!(target("{}").as_deref(), Some("/workspace/a"));
+    assert_eq!(target(r#"{"path": "../b"}"#).as_deref(), Some("/workspace/b"));
+    assert_eq!(target(r#"{"path": "/tmp"}"#).as_deref(), Some("/tmp"));
 }
 
 #[test]
