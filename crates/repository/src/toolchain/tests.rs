@@ -58,7 +58,9 @@ impl Home {
             }
         }
         // The machine may have Go among the system's own programs.
-        for (name, value) in tools.env.iter().filter(|(name, _)| !name.starts_with("GO")) {
+        let has_go = tools.path.iter().filter(own).any(|dir| dir.join("go").is_file());
+        let is_ours = |name: &str| has_go || !name.starts_with("GO");
+        for (name, value) in tools.env.iter().filter(|(name, _)| is_ours(name)) {
             told += &format!("{name}={value}\n");
         }
         for note in &tools.notes {

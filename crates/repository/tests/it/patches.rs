@@ -38,7 +38,7 @@ fn git_takes_renames_and_what_is_no_text() {
     let patch = patch(&changes, &[]);
     let text = String::from_utf8_lossy(&patch);
     for part in [
-        "diff --git a/src/old.rs b/src/new.rs\nsimilarity index 96%\nrename from src/old.rs\nrename to src/new.rs\n--- a/src/old.rs\n",
+        "diff --git a/src/old.rs b/src/new.rs\nsimilarity index 97%\nrename from src/old.rs\nrename to src/new.rs\n--- a/src/old.rs\n",
         "similarity index 100%\nrename from old/exact name\nrename to \"weit/exact \\\"n\\303\\244me\\\"\"\n",
         "GIT binary patch\nliteral 2\n",
     ] {
