@@ -4,7 +4,6 @@
 //! that one alone. Must never hold a check of its own.
 
 use std::io::Write;
-use std::num::NonZero;
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -46,17 +45,11 @@ fn step(name: &'static str, typed: &str) -> Step {
 }
 
 /// The steps, in the order in which CI runs them.
-fn steps(has_nextest: bool, processors: usize) -> Vec<Step> {
-    // Half of what a test takes it waits.
-    let at_once = processors + processors.div_ceil(2);
+fn steps(has_nextest: bool) -> Vec<Step> {
     let tests = if has_nextest {
-        format!(
-            "cargo xtask docker cargo nextest run --workspace --no-fail-fast --test-threads {at_once}"
-        )
+        "cargo xtask docker cargo nextest run --workspace --no-fail-fast"
     } else {
-        format!(
-            "cargo xtask docker cargo test --workspace --lib --bins --tests --examples --no-fail-fast -- --test-threads {at_once}"
-        )
+        "cargo xtask docker cargo test --workspace --lib --bins --tests --examples --no-fail-fast"
     };
     vec![
         step("format", "cargo fmt --all --check"),
@@ -64,7 +57,7 @@ fn steps(has_nextest: bool, processors: usize) -> Vec<Step> {
         step("tidy", "cargo xtask tidy"),
         step("layers", "cargo xtask layers"),
         step("subjects", "cargo xtask subjects"),
-        step("tests", &tests),
+        step("tests", tests),
         step("tests of docs", "cargo test --workspace --doc"),
         // Unlike `cargo xtask sim` without --release: its parts are built already.
         step(
@@ -85,8 +78,7 @@ pub(crate) fn run(out: &mut (impl Write + Send)) -> Result<u8, Error> {
         writeln!(out, "{missing}")?;
         return Ok(2);
     }
-    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let steps = steps(Child::new(["cargo", "nextest", "--version"]).succeeds(), processors);
+    let steps = steps(Child::new(["cargo", "nextest", "--version"]).succeeds());
     run_steps(&steps, out)
 }
 
@@ -151,7 +143,7 @@ mod tests {
     #[test]
     fn the_steps_are_these() {
         let typed = |has_nextest| -> String {
-            steps(has_nextest, 2)
+            steps(has_nextest)
                 .iter()
                 .map(|s| format!("{}: {}\n", s.name, s.child.typed()))
                 .collect()
@@ -162,7 +154,7 @@ mod tests {
             tidy: cargo xtask tidy
             layers: cargo xtask layers
             subjects: cargo xtask subjects
-            tests: cargo xtask docker cargo nextest run --workspace --no-fail-fast --test-threads 3
+            tests: cargo xtask docker cargo nextest run --workspace --no-fail-fast
             tests of docs: cargo test --workspace --doc
             simulation: cargo run --quiet --package outrigger-sim --bin sim -- --seeds 200
         "#]]
