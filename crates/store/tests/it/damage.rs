@@ -237,7 +237,7 @@ async fn rows() {
     let swap = "UPDATE events SET seq = 100 WHERE seq = 2; \
         UPDATE events SET seq = 2 WHERE seq = 3; UPDATE events SET seq = 3 WHERE seq = 100";
     check_sql(swap, expect!["event 2 of session s is damaged: its content or its place was changed: the hash does not fit"]).await;
-    check_sql("UPDATE events SET payload = NULL, blob = link WHERE seq = 2", expect!["event 2 of session s is damaged: its text is missing: blob 910dd65a0c578f3185e1725c11fa22a3d43c17582b9314f3e1e081e92cafbb56"]).await;
+    check_sql("UPDATE events SET payload = NULL, blob = link WHERE seq = 2", expect!["event 2 of session s is damaged: its text is missing: blob 18467fb11962ba143ed5e12426918b9d74878da820b0ba9b5f6e0842d71c33f1"]).await;
     check_sql(
         "UPDATE events SET link = 'zz' WHERE seq = 2",
         expect!["event 2 of session s is damaged: its content or its place was changed: the hash does not fit"],
