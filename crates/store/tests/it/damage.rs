@@ -251,7 +251,7 @@ async fn rows() {
     .await;
     check_sql(
         "UPDATE events SET format = 9 WHERE seq = 4",
-        expect!["event 4 of session s has format 9, and this program knows formats up to 6"],
+        expect!["event 4 of session s has format 9, and this program knows formats up to 7"],
     )
     .await;
 }
