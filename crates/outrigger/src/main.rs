@@ -15,7 +15,6 @@ mod config;
 mod conversation;
 mod exit;
 mod flags;
-mod image;
 mod json_file;
 mod limits;
 mod models;

@@ -29,10 +29,10 @@ pub(crate) async fn pack(
     paths: &Paths,
     config: &Config,
     store: &Store,
-    dir: &Path,
+    tree: WorkTree,
 ) -> Outcome<PackedDirectory> {
     let mut notes = Vec::new();
-    let (tree, packed) = copied(paths, config, dir, &mut notes).await?;
+    let (tree, packed) = copied(paths, config, tree, &mut notes).await?;
     notes.extend(show::not_copied(&packed.left_out).into_iter().map(|it| (Tone::Warning, it)));
     let (files, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
     let top = tree.top.display();
@@ -61,10 +61,9 @@ pub(crate) async fn pack(
 async fn copied(
     paths: &Paths,
     config: &Config,
-    dir: &Path,
+    tree: WorkTree,
     notes: &mut Vec<(Tone, String)>,
 ) -> Outcome<(WorkTree, DirectoryArchive)> {
-    let tree = whole(dir).map_err(|error| repository::failed(dir, &error))?;
     let is_part = !tree.prefix.as_os_str().is_empty();
     match archive(paths, config, tree.clone()).await? {
         Ok(packed) => Ok((tree, packed)),
@@ -74,24 +73,20 @@ async fn copied(
                 "! only this directory is copied, without history: {top} is too large, {more}"
             );
             notes.push((Tone::Warning, text));
-            let alone = WorkTree::alone(dir);
+            let alone = WorkTree::alone(&tree.dir());
             match archive(paths, config, alone.clone()).await? {
                 Ok(packed) => Ok((alone, packed)),
-                Err(error) => Err(repository::failed(dir, &error)),
+                Err(error) => Err(repository::failed(&alone.top, &error)),
             }
         }
         Err(error) => Err(repository::failed(&tree.top, &error)),
     }
 }
 
-/// What a directory is a part of; itself alone where that can't be told.
-pub(crate) fn tree(dir: &Path) -> WorkTree {
-    whole(dir).unwrap_or_else(|_| WorkTree::alone(dir))
-}
-
-/// What is copied of a directory, if it is not too large.
-fn whole(dir: &Path) -> Result<WorkTree, Error> {
-    let tree = WorkTree::of(dir, &project::shell().home)?;
+/// What is copied of a directory, unless that is too large.
+pub(crate) fn tree(dir: &Path) -> Outcome<WorkTree> {
+    let tree = WorkTree::of(dir, &project::shell().home);
+    let tree = tree.map_err(|error| repository::failed(dir, &error))?;
     // The model is told where commands begin, by a name without hidden characters.
     let prefix = tree.prefix.to_string_lossy();
     let is_plain = visible(&prefix, HiddenCharPolicy::Marked) == prefix;

@@ -11,6 +11,7 @@ mod measured;
 mod person;
 mod program;
 mod report;
+mod write_error;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

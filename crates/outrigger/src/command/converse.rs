@@ -56,7 +56,7 @@ pub(crate) async fn execute(paths: &Paths, asked: &Converse) -> Outcome<u8> {
         context.has_model()?;
         // Before keys are heard one by one.
         let screen = Screen::new(Output { json: None, quiet: false });
-        let tree = workspace::tree(&context.dir);
+        let tree = workspace::tree(&context.dir)?;
         trust::ask(&context.paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
     }
     let mut rim = Rim::new(context, asked.again)?;

@@ -1,7 +1,6 @@
 //! `outrigger demo`: the main job on a bundled example, without key and network.
 
 use clap::Args;
-use outrigger_agent::{Author, Message};
 use outrigger_repository::WorkTree;
 use std::fs;
 use std::io;
@@ -58,13 +57,11 @@ pub(crate) async fn execute(paths: &Paths, demo: Demo) -> Outcome<u8> {
     paths.prepare()?;
     let dir = unpack(&dir)
         .map_err(|error| Failure::new(Kind::Storage, format!("{}: {error}", dir.display())))?;
-    let mut messages: Vec<_> = ProjectFile::guides(&WorkTree::alone(&dir))
-        .into_iter()
-        .map(ProjectFile::untrusted)
-        .collect();
-    messages
-        .push(Message { author: Author::Person(session::WHO.to_owned()), text: TASK.to_owned() });
-    let task = Task { dir, messages, apply, model, name: None, driver: Driver::Here };
+    let tree = WorkTree::alone(&dir);
+    let guides = ProjectFile::guides(&tree);
+    let mut messages: Vec<_> = guides.into_iter().map(ProjectFile::untrusted).collect();
+    messages.push(session::said(TASK.to_owned()));
+    let task = Task { tree, messages, apply, model, name: None, driver: Driver::Here };
     start(paths, &config, task, demo.output).await
 }
 

@@ -1,6 +1,7 @@
 //! `outrigger doctor`: what this machine offers, what is missing, and what fixes it.
 
 use clap::Args;
+use outrigger_repository::WorkTree;
 use outrigger_repository::toolchain::{Toolchains, toolchains};
 use outrigger_sandbox::{Backend, Capabilities, Layer};
 use serde_json::json;
@@ -98,7 +99,9 @@ impl ToolReport {
     fn make(config: &Config) -> Self {
         let wanted = config.sandboxes.first().is_some_and(|sandbox| sandbox.toolchains);
         let here = std::env::current_dir().ok().filter(|_| wanted && project::has_template(config));
-        Self(here.map(|here| toolchains(&workspace::tree(&here), &project::shell())))
+        let tree =
+            |here: PathBuf| workspace::tree(&here).unwrap_or_else(|_| WorkTree::alone(&here));
+        Self(here.map(|here| toolchains(&tree(here), &project::shell())))
     }
 
     fn object(&self) -> serde_json::Value {

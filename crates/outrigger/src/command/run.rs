@@ -6,6 +6,7 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use super::detach::Driver;
+use super::sandbox::image;
 use super::sessions::{GoOn, More, go_on};
 use super::task::{Task, start};
 use crate::config::Config;
@@ -15,7 +16,7 @@ use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::show::Screen;
 use crate::trust::{self, JudgedFile};
-use crate::{compose, image, limits, models, session, workspace};
+use crate::{compose, limits, models, session, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -80,9 +81,9 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     if let Some(image) = run.image {
         image::choose(paths, &mut config, image, &mut screen).await?;
     }
+    let tree = workspace::tree(&dir)?;
     let mut messages = Vec::new();
     if model.is_some() {
-        let tree = workspace::tree(&dir);
         let judged = trust::settle(paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
         messages.extend(judged.into_iter().filter_map(JudgedFile::message));
     }
@@ -109,7 +110,7 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         let how = GoOn { apply: run.apply, more: More::Said(messages), driver };
         return go_on(paths, last.session.as_str(), how, run.output).await;
     };
-    let task = Task { dir, messages, apply: run.apply, model, name: run.name, driver };
+    let task = Task { tree, messages, apply: run.apply, model, name: run.name, driver };
     start(paths, &config, task, run.output).await
 }
 

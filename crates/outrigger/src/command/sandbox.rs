@@ -7,6 +7,7 @@ mod context;
 mod copy;
 mod create;
 mod exec;
+pub(super) mod image;
 mod listing;
 mod shell;
 mod snapshot;

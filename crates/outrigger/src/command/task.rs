@@ -4,8 +4,8 @@ use outrigger_agent::{
     AccountId, Amounts, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_engine::Engine;
+use outrigger_repository::WorkTree;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use super::detach::{self, Driver};
 use super::drive::{Driving, Interrupts, drive};
@@ -25,7 +25,8 @@ use crate::{abandoned, outside, project, project_servers, session, skills};
 /// A task, ready to be done.
 #[derive(Debug)]
 pub(crate) struct Task {
-    pub(crate) dir: PathBuf,
+    /// What is copied, and where in it the person works.
+    pub(crate) tree: WorkTree,
     pub(crate) messages: Vec<Message>,
     pub(crate) apply: Apply,
     pub(crate) model: ModelChoice,
@@ -84,8 +85,7 @@ pub(crate) async fn open(
 ) -> Outcome<OpenedTask> {
     let mut opened = models::open(&task.model)?;
     config.read_only_is_there()?;
-    let top = workspace::tree(&task.dir).top;
-    let config = &project_servers::added(paths, config, &top, screen)?;
+    let config = &project_servers::added(paths, config, &task.tree.top, screen)?;
     let store = compose::store(paths).await?;
     compose::templates_are_there(paths, config).await?;
     let session = match task.name {
@@ -95,7 +95,7 @@ pub(crate) async fn open(
     price(config, &store, &mut opened).await?;
     give_back(paths, config, &store).await?;
     task.model.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
-    let packing = workspace::pack(paths, config, &store, &task.dir);
+    let packing = workspace::pack(paths, config, &store, task.tree);
     let packed = screen.during("copying the directory", packing).await?;
     let PackedDirectory { tree, mut workspace, dependencies, notes } = packed;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));

@@ -73,7 +73,7 @@ async fn look(paths: &Paths, dir: &Path, yes: bool, output: Output) -> Outcome<u
             .hint("Name a directory that is there with --dir.")
     })?;
     let screen = Screen::new(output);
-    let tree = workspace::tree(&dir);
+    let tree = workspace::tree(&dir)?;
     let dir = tree.top.clone();
     let mut all = trust::judge(paths, &dir, ProjectFile::all(&tree))?;
     for judged in &mut all {
@@ -180,7 +180,8 @@ fn rm(paths: &Paths, dir: &Path, file: Option<&str>, output: Output) -> Outcome<
     // One that is gone is forgotten by the name that it had.
     let dir = std::fs::canonicalize(dir).or_else(|_| std::path::absolute(dir));
     let dir = dir.map_err(|error| Failure::from_error(Kind::NotFound, &error))?;
-    let dir = workspace::tree(&dir).top;
+    // Of a part of a repository it is the whole that speaks; what is gone speaks for itself.
+    let dir = workspace::tree(&dir).map_or(dir, |tree| tree.top);
     let mut forgotten = Vec::new();
     trust::change(paths, &dir, |record| {
         record.files.retain(|name, _| {

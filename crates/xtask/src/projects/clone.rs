@@ -8,21 +8,16 @@ use std::time::Duration;
 
 use super::list::Project;
 use super::person;
+use super::write_error::WriteError;
 use crate::child::{self, Child};
 use crate::limits::PROJECT_ONCE_SECONDS_MAX;
 
 /// Why a project is not ready.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// A directory or a note in it could not be made.
-    #[error("cannot write {path}")]
-    Write {
-        /// Where.
-        path: String,
-        /// What the system said.
-        #[source]
-        source: std::io::Error,
-    },
+    /// A file of its own could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// Whoever runs it says that it is there.
     #[error("{path} is not there, and `--from` says that it is")]
     Missing {
@@ -76,7 +71,7 @@ impl Clones {
             let done = inside(&clone, command).run_on_stderr()?;
             ended(project, command, child::code(done))?;
         }
-        std::fs::write(&note, done).map_err(|source| failed(&note, source))?;
+        std::fs::write(&note, done).map_err(WriteError::at(&note))?;
         Ok(clone)
     }
 
@@ -85,7 +80,7 @@ impl Clones {
         match self {
             Self::There(_) => Err(Error::Missing { path }),
             Self::Made(_) => {
-                std::fs::create_dir_all(dir).map_err(|source| failed(dir, source))?;
+                std::fs::create_dir_all(dir).map_err(WriteError::at(dir))?;
                 run(project, &Child::new(["git", "clone", "--quiet", &project.git, &path]))
             }
         }
@@ -103,8 +98,4 @@ fn run(project: &Project, command: &Child) -> Result<(), Error> {
 fn ended(project: &Project, command: &str, code: u8) -> Result<(), Error> {
     let (name, command) = (project.name.clone(), command.to_owned());
     if code == 0 { Ok(()) } else { Err(Error::Once { name, command, code }) }
-}
-
-fn failed(path: &Path, source: std::io::Error) -> Error {
-    Error::Write { path: path.display().to_string(), source }
 }

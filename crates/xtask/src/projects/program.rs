@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::measured::Measurement;
 use super::person;
+use super::write_error::WriteError;
 use crate::child;
 use crate::limits::{PROJECT_COMMAND_SECONDS_MAX, PROJECT_RUN_SECONDS_MAX};
 
@@ -15,14 +16,8 @@ use crate::limits::{PROJECT_COMMAND_SECONDS_MAX, PROJECT_RUN_SECONDS_MAX};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// A file of its own could not be written.
-    #[error("cannot write {path}")]
-    Write {
-        /// Which.
-        path: String,
-        /// What the system said.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// A program could not be run.
     #[error(transparent)]
     Child(#[from] child::Error),
@@ -51,7 +46,7 @@ impl Program {
     /// projects', and not beneath `/tmp`.
     pub(crate) fn new(binary: PathBuf, dir: &Path) -> Result<Self, Error> {
         let home = dir.join(format!("data-{}", std::process::id()));
-        std::fs::create_dir_all(&home).map_err(|source| failed(&home, source))?;
+        std::fs::create_dir_all(&home).map_err(WriteError::at(&home))?;
         Ok(Self { binary, home })
     }
 
@@ -93,11 +88,7 @@ fn turns(line: &str) -> String {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(path, text).map_err(|source| failed(path, source))
-}
-
-fn failed(path: &Path, source: std::io::Error) -> Error {
-    Error::Write { path: path.display().to_string(), source }
+    Ok(std::fs::write(path, text).map_err(WriteError::at(path))?)
 }
 
 #[cfg(test)]

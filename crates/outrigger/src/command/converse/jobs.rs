@@ -55,13 +55,13 @@ pub(super) fn begin(context: Context, text: String) -> Job {
     let work = async move {
         let mut screen = Screen::keeping();
         // Whoever sits there was asked before the first prompt.
-        let tree = workspace::tree(&context.dir);
+        let tree = workspace::tree(&context.dir)?;
         let files = ProjectFile::all(&tree);
         let judged = trust::settle(&context.paths, &tree.top, files, &screen).await?;
         let mut messages: Vec<_> = judged.into_iter().filter_map(JudgedFile::message).collect();
         messages.push(session::said(text));
         let task = Task {
-            dir: context.dir.clone(),
+            tree,
             messages,
             apply: Apply::default(),
             model: context.model.clone(),

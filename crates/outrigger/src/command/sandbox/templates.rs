@@ -6,11 +6,11 @@ use serde_json::json;
 use std::path::Path;
 
 use super::context::{failed, removed};
+use super::image::{self, ImageProgress};
 use crate::compose;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
-use crate::image::{self, ImageProgress};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert};
 

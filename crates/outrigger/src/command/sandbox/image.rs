@@ -6,9 +6,10 @@ use outrigger_sandbox::Error;
 use outrigger_sandbox_native::{Native, Progress, Registry, Template, Transport};
 use std::sync::{Mutex, PoisonError};
 
+use super::context::failed;
 use crate::compose::{self, HOST_TOOLS};
 use crate::config::{BackendName, Config};
-use crate::exit::{Failure, Kind, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::limits;
 use crate::paths::Paths;
 use crate::show::{Screen, Tone};
@@ -71,7 +72,7 @@ async fn template(
 ) -> Outcome<String> {
     paths.prepare()?;
     let native = compose::native(paths, config, None).await?;
-    let known = native.templates().await.map_err(|error| compose::no_sandbox(&error))?;
+    let known = native.templates().await.map_err(|error| failed(&error))?;
     let by_name = known.iter().find(|it| it.name == image);
     if let Some(found) = by_name.or_else(|| known.iter().find(|it| it.source == image)) {
         return Ok(found.name.clone());
@@ -80,19 +81,13 @@ async fn template(
     screen.note(Tone::Detail, format!("pulling {image} as the template {name}"));
     let (reference, transport) = (image.to_owned(), Transport::Https);
     let source = Registry { reference, transport, hosts: Vec::new() };
-    match pull(&native, &name, &source, screen).await {
-        Ok(template) => Ok(template.name),
-        Err(error @ Error::Unavailable { .. }) => Err(compose::no_sandbox(&error)),
-        Err(error) => {
-            let kind = match error {
-                Error::Absent { .. } => Kind::NotFound,
-                Error::Invalid(_) => Kind::Usage,
-                _ => Kind::SandboxUnavailable,
-            };
-            Err(Failure::new(kind, format!("the image {image}: {error}"))
-                .hint("`outrigger sandbox templates ls` lists what is here; `outrigger sandbox import NAME FILE` takes an archive, of `docker save` for example."))
-        }
-    }
+    let pulled = pull(&native, &name, &source, screen).await.map_err(|error| {
+        let failure = failed(&error);
+        let message = format!("the image {image}: {}", failure.message);
+        Failure { message, ..failure }
+            .hint("`outrigger sandbox templates ls` lists what is here; `outrigger sandbox import NAME FILE` takes an archive, of `docker save` for example.")
+    });
+    pulled.map(|template| template.name)
 }
 
 /// A template's name after an image's, which no other template has.
