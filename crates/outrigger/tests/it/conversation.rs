@@ -161,8 +161,10 @@ calls = [{ name = "execute", arguments = { command = "seq -f 'line %g of a text 
     tmux.types("a text that is written meanwhile");
     for columns in [60, 90, 50] {
         tmux.resize(columns);
-        tmux.until("line 20 of");
-        tmux.until("written meanwhile");
+        until("the last row is no longer than the terminal is wide", || {
+            let shown = tmux.shown();
+            shown.trim_end().lines().last()?.starts_with("  Enter").then_some(())
+        });
     }
     world.beside(&world.session(), &["touch", "done"]);
     tmux.until("That is all.");

@@ -1,6 +1,8 @@
 //! A terminal of a test's own: tmux draws, and what it drew is text.
 
+use std::fs::OpenOptions;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::support::{OUTRIGGER, Ran, World, until};
 
@@ -10,12 +12,15 @@ const LOOKS_BETWEEN_KEYS: usize = 60;
 /// A terminal with a shell command in it. It goes with this.
 pub(crate) struct Tmux<'a> {
     world: &'a World,
+    /// The one before it in the same world may still be on its way out.
+    number: u32,
 }
 
 impl<'a> Tmux<'a> {
     /// Runs a shell command, in which `$O` is the binary with this world's data.
     pub(crate) fn new(world: &'a World, (columns, rows): (u32, u32), line: &str) -> Self {
-        let tmux = Self { world };
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let tmux = Self { world, number: NUMBER.fetch_add(1, Ordering::Relaxed) };
         let config = world.path("tmux.conf");
         let text = "set -g status off\nset -sg escape-time 0\nset -g history-limit 50000\n\
                     set -g remain-on-exit on\nset -g default-terminal xterm-256color\n\
@@ -24,7 +29,6 @@ impl<'a> Tmux<'a> {
         let line = line.replace("$O", "\"$BINARY\" --data-dir \"$DATA\"");
         // What tmux knows of a command that ended does not always have its code.
         let line = format!("{line}; echo $? > \"$CODE\"");
-        drop(std::fs::remove_file(tmux.code()));
         let mut command = tmux.command(&["-f", config.to_str().unwrap(), "new-session", "-d"]);
         command.args(["-x", &columns.to_string(), "-y", &rows.to_string(), &line]);
         command.env("BINARY", OUTRIGGER).env("DATA", world.data()).env("LC_ALL", "C.UTF-8");
@@ -36,12 +40,13 @@ impl<'a> Tmux<'a> {
 
     /// Where the exit code of what runs in it is written.
     fn code(&self) -> std::path::PathBuf {
-        self.world.path("exit-code")
+        self.world.path(&format!("exit-code-{}", self.number))
     }
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.world.command("tmux");
-        command.arg("-u").arg("-S").arg(self.world.path("tmux.sock")).args(args);
+        let socket = self.world.path(&format!("tmux-{}.sock", self.number));
+        command.arg("-u").arg("-S").arg(socket).args(args);
         command
     }
 
@@ -65,8 +70,16 @@ impl<'a> Tmux<'a> {
         self.ask(&["paste-buffer", "-p"]);
     }
 
-    pub(crate) fn resize(&self, columns: u32) {
+    /// Makes it another size, and waits until what runs in it is told: tmux does that a quarter
+    /// of a second after it has moved what it shows.
+    pub(crate) fn resize(&self, columns: u16) {
         self.ask(&["resize-window", "-x", &columns.to_string()]);
+        let terminal = self.ask(&["display-message", "-p", "#{pane_tty}"]);
+        let terminal = OpenOptions::new().read(true).open(terminal.trim()).unwrap();
+        until("what runs in it is told its size", || {
+            let told = rustix::termios::tcgetwinsize(&terminal).unwrap();
+            (told.ws_col == columns).then_some(())
+        });
     }
 
     /// All that there is, the scrollback as well, without what is different each time.
@@ -138,13 +151,12 @@ fn masked(world: &World, text: &str) -> String {
     masked
 }
 
-/// Masks the name of a session behind its word, and times.
+/// Masks names of sessions, by their letters, and times.
 fn words(line: &str) -> String {
     let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let is_name = |word: &str| {
         word.len() >= 12
-            && word[..12].chars().all(|char| char.is_ascii_digit() || char.is_ascii_lowercase())
-            && word[..12].chars().any(|char| char.is_ascii_digit())
+            && word[..12].chars().all(|char| "0123456789abcdefghjkmnpqrstvwxyz".contains(char))
             && !word[12..].starts_with(|char: char| char.is_ascii_alphanumeric())
     };
     for at in 0..words.len() {
