@@ -67,6 +67,7 @@ impl State {
                     self.stuck = Some(TurnEnd::Interrupted);
                 }
             }
+            Event::CompactionRequested { .. } => self.context.requested = true,
             Event::Cancelled { .. } => self.cancelled = true,
             Event::Resumed { budget, turn, model, .. } => {
                 self.change_model(model.as_deref());

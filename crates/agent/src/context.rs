@@ -15,6 +15,9 @@ pub(crate) struct Context {
     pub(crate) replies: u64,
     /// The provider said that it is too long.
     pub(crate) overflowed: bool,
+    /// A person asked for a compaction, and there was none since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) requested: bool,
     /// How often in a row it was to be made shorter, in vain.
     #[serde(default)]
     pub(crate) attempts: u32,
@@ -33,6 +36,7 @@ impl Context {
             bytes: cut.uncounted_bytes,
             replies: cut.replies,
             overflowed: false,
+            requested: false,
             attempts: 0,
         }
     }

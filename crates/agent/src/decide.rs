@@ -272,6 +272,7 @@ impl State {
         }
         let full = spec.model.context_tokens.saturating_mul(limits::COMPACT_AT_PERCENT) / 100;
         let needed = self.context.overflowed
+            || self.context.requested
             || self.whole_call_tokens(spec) > spec.model.context_tokens
             || self.input_tokens_estimate() > full;
         let work = if needed && self.context.replies > 0 { Work::Compact } else { Work::AskModel };

@@ -127,6 +127,11 @@ pub enum Event {
         /// Who.
         by: String,
     },
+    /// The conversation is to be summarised before the model is asked again.
+    CompactionRequested {
+        /// Who.
+        by: String,
+    },
     /// The session was ended for good.
     Cancelled {
         /// Who.

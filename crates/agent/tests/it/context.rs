@@ -53,6 +53,40 @@ fn a_full_context_is_compacted_before_the_next_model_call() {
 }
 
 #[test]
+fn a_compaction_that_a_person_asks_for_comes_before_the_next_model_call() {
+    let request = || Event::CompactionRequested { by: "person:local".to_owned() };
+    let mut bench = Bench::with_task(spec());
+    // There is nothing to summarise yet, and a reply that is under way is not lost.
+    bench.append(request());
+    bench.reply(answer("Half of it."));
+    bench.append(said("Go on."));
+    bench.reply(answer("We did half of it."));
+    bench.reply(answer("Done."));
+    expect![[r#"
+        said "Do it."
+        compaction requested
+        started ask_model (attempt 1, 1 steps, 148 tokens)
+        settled ask_model: done
+        ended Answered
+        said "Go on."
+        started compact (attempt 1, 1 steps, 202 tokens)
+        settled compact: done
+        started ask_model (attempt 1, 1 steps, 156 tokens)
+        settled ask_model: done
+        ended Answered
+        park Message
+    "#]]
+    .assert_eq(&bench.log());
+    expect![[r#"
+        message "Do it."
+        summary "We did half of it."
+        message "Go on."
+        reply "Done." []
+    "#]]
+    .assert_eq(&bench.conversation());
+}
+
+#[test]
 fn an_overflow_is_compacted_and_further_ones_shorten_what_is_left_until_the_turn_ends() {
     let mut bench = Bench::with_task(spec());
     bench.reply(reply(vec![call("a", "recall", "{}")])).settle(output("a"));

@@ -210,6 +210,7 @@ fn event(tape: &mut Tape) -> Event {
             estimated: tape.byte() > 127,
         },
         13 => match tape.below(6) {
+            0 if tape.rarely(128) => Event::CompactionRequested { by },
             0 => Event::Interrupted { by },
             4 if tape.rarely(128) => Event::Touched(Arc::new(touched(tape))),
             5 => Event::Withheld { effect, shortfall: shortfall(tape) },

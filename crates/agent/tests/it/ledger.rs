@@ -100,6 +100,7 @@ impl Ledger {
             | Event::SandboxLost { .. }
             | Event::SandboxKept { .. }
             | Event::Interrupted { .. }
+            | Event::CompactionRequested { .. }
             | Event::Resumed { .. } => {}
         }
         if after.in_turn() && !self.was_in_turn {

@@ -88,6 +88,18 @@ impl Engine {
         .await
     }
 
+    /// Has the conversation summarised before the model is asked again.
+    ///
+    /// # Errors
+    /// An ended session, or the journal's.
+    pub async fn compact(&self, session: &SessionId, by: &str) -> Result<(), Error> {
+        let by = by.to_owned();
+        self.command(session, |state| {
+            ensure_open(session, state).map(|()| Event::CompactionRequested { by: by.clone() })
+        })
+        .await
+    }
+
     /// Ends a session for good. Ending one that was ended is fine.
     ///
     /// # Errors

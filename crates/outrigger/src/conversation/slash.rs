@@ -39,7 +39,7 @@ pub(crate) const WORDS: &[(&str, &str)] = &[
     ("/undo", "take back what /apply wrote last"),
     ("/model", "show the model; with a name, ask that one from now on"),
     ("/cost", "show what the session spent"),
-    ("/compact", "say how full the context is, and when it is summarised"),
+    ("/compact", "have all of it summarised before the next answer; say how full the context is"),
     ("/fork", "go on in a copy of this session, from where it stands"),
     ("/rewind", "go back to before the last turn; with a number, to that checkpoint"),
     ("/sessions", "list sessions; with a name, go on with that one"),

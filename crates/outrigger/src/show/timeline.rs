@@ -120,6 +120,10 @@ impl Timeline {
             Event::Interrupted { by } => {
                 line(Tone::Warning, format!("! interrupted{}", by_whom(by)))
             }
+            Event::CompactionRequested { by } => {
+                let asked = by_whom(by);
+                line(Tone::Detail, format!("● to be summarised before the next answer{asked}"))
+            }
             Event::Cancelled { .. } if self.is_below && self.is_answered => {
                 line(Tone::Detail, "● its answer was taken".to_owned())
             }

@@ -147,6 +147,7 @@ variants! { event, EVENTS, Event,
     Event::Started { .. } => "started", Event::Settled { .. } => "settled",
     Event::SandboxLost { .. } => "sandbox lost", Event::SandboxKept { .. } => "sandbox kept",
     Event::Interrupted { .. } => "interrupted",
+    Event::CompactionRequested { .. } => "compaction requested",
     Event::Cancelled { .. } => "cancelled", Event::Resumed { .. } => "resumed",
     Event::TurnEnded(_) => "turn ended", Event::Forked { .. } => "forked",
     Event::Rewound { .. } => "rewound", Event::Touched(_) => "touched",
@@ -264,6 +265,7 @@ fn names_in(record: &Event, names: &mut BTreeSet<&'static str>) {
         Event::Started { .. }
         | Event::SandboxKept { .. }
         | Event::Interrupted { .. }
+        | Event::CompactionRequested { .. }
         | Event::Cancelled { .. }
         | Event::Resumed { .. }
         | Event::Forked { .. }

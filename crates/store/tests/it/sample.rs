@@ -428,6 +428,7 @@ fn rest() -> Vec<Event> {
     events.extend(lives());
     events.extend(withheld());
     events.push(Event::Interrupted { by: by() });
+    events.push(Event::CompactionRequested { by: by() });
     events.extend(turn_ends().into_iter().map(Event::TurnEnded));
     let turn = Some(TurnLimits { steps_max: 9, wall_ms_max: 1 });
     events.push(Event::Resumed { by: by(), budget: Some(Limit::NONE), turn, model: None });

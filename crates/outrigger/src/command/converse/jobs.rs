@@ -261,7 +261,13 @@ async fn shows(context: Context, parts: Option<Parts>, command: Slash) -> Outcom
             let state = parts.engine.state(&parts.session).await?;
             match command {
                 Slash::Cost => Ok(work::cost(&state)),
-                Slash::Compact => Ok(work::context(&state)),
+                Slash::Compact => {
+                    let is_reply = |item: &Item| matches!(item, Item::Reply(_));
+                    if state.conversation().iter().any(is_reply) {
+                        parts.engine.compact(&parts.session, session::WHO).await?;
+                    }
+                    Ok(work::context(&state))
+                }
                 _ => diff(&context, &parts, &state).await,
             }
         }

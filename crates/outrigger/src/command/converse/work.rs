@@ -81,10 +81,7 @@ pub(super) fn context(state: &State) -> Vec<Row> {
     let text = format!("  the conversation takes about {holds} of {room} tokens, {part} %");
     vec![
         Row::note(Tone::Plain, &text),
-        Row::note(
-            Tone::Detail,
-            "  it is summarised by itself when it does not fit any more; nothing has to be done",
-        ),
+        Row::note(Tone::Detail, "  it is summarised by itself when it does not fit any more"),
     ]
 }
 
