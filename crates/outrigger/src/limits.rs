@@ -23,6 +23,16 @@ pub(crate) const WORKSPACE_FILES_DEFAULT: u64 = 50_000;
 pub(crate) const DEPENDENCY_BYTES_DEFAULT: u64 = 4 << 30;
 /// For how long it is noted which layer was made of a folder, in milliseconds.
 pub(crate) const DEPENDENCY_NOTE_MS_MAX: u64 = 30 * 24 * 3_600_000;
+/// One command of `sandbox.setup`, in milliseconds.
+pub(crate) const SETUP_COMMAND_MS_MAX: u64 = 30 * 60_000;
+/// All of them, as the age of the sandbox in which they run.
+pub(crate) const SETUP_SANDBOX_MS_MAX: u64 = 3 * 3_600_000;
+/// Files and folders that they made among what is tracked.
+pub(crate) const SETUP_PATHS_MAX: usize = 1_000;
+/// Files that are taken out of their sandbox at once.
+pub(crate) const SETUP_READS_MAX: usize = 16;
+/// The end of what one of them printed, where it failed.
+pub(crate) const SETUP_TAIL_BYTES: usize = 4 << 10;
 /// Bytes of all variables that a template says.
 pub(crate) const TEMPLATE_ENV_BYTES_MAX: usize = 24 << 10;
 /// What an error shows of a line of a configuration.

@@ -97,6 +97,14 @@ impl Paths {
         self.data.join("dependencies")
     }
 
+    /// Writes a file of that folder, whole or not at all.
+    pub(crate) fn note(&self, path: &Path, text: &[u8]) -> std::io::Result<()> {
+        std::fs::create_dir_all(self.dependencies())?;
+        let temporary = path.with_extension("tmp");
+        std::fs::write(&temporary, text)?;
+        std::fs::rename(&temporary, path)
+    }
+
     pub(crate) fn sandboxes(&self) -> PathBuf {
         self.data.join("native")
     }

@@ -14,14 +14,14 @@ use crate::compose::{Backends, HOST_TOOLS};
 use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
+use crate::project_content::{AGENT, ProjectContent};
+use crate::setup::Preparation;
 use crate::show::amounts::size;
 use crate::show::{self, Screen, Tone};
 use crate::{limits, repository};
 
 /// What a directory's files are called in a sandbox.
 const WORKSPACE: &str = "workspace";
-/// The user of commands in a layer.
-const AGENT: u64 = 1_000;
 
 /// Whether the first sandbox stands over the host's tools, so that there is a template to
 /// be made.
@@ -52,9 +52,10 @@ pub(crate) async fn prepare(
     paths: &Paths,
     config: &Config,
     backends: &Backends,
-    (tree, folders): (&WorkTree, Vec<PathBuf>),
+    (content, folders): (ProjectContent<'_>, Vec<PathBuf>),
     screen: &mut Screen,
 ) -> Outcome<ProjectSandbox> {
+    let ProjectContent { tree, .. } = content;
     let dir = tree.top.as_path();
     let first = config.sandboxes.first().filter(|_| has_template(config));
     let (Some(native), Some(sandbox)) = (&backends.native, first) else {
@@ -69,15 +70,22 @@ pub(crate) async fn prepare(
     let env = environment(sandbox, &tools, (tree, &layers))?;
     let workspace = dir.to_str().map(PathBuf::from);
     let mut host = HostPaths { read_only: tools.shown, elsewhere: Vec::new(), workspace };
-    let (mut digests, mut dependencies): (Vec<_>, Vec<_>) =
+    let (digests, mut dependencies): (Vec<_>, Vec<_>) =
         layers.into_iter().map(|it| (it.digest, it.path)).unzip();
-    if let Some((objects, digest)) = history(paths, native, dir, screen).await? {
-        host.elsewhere.push((objects, PathBuf::from(OBJECTS)));
-        digests.push(digest);
+    let history = history(paths, native, dir, screen).await?;
+    if let Some((objects, _)) = &history {
+        host.elsewhere.push((objects.clone(), PathBuf::from(OBJECTS)));
         dependencies.push(".git".to_owned());
     }
     let source = dir.display().to_string();
-    let project = ProjectTemplate { layers: digests, env, host, source };
+    let mut project = ProjectTemplate { layers: digests, env, host, source };
+    let history = history.map(|(_, digest)| digest);
+    let preparation = Preparation { paths, config, native, content, history };
+    if let Some(made) = preparation.prepare(&project, &dependencies, screen).await? {
+        project.layers.push(made.layer);
+        dependencies.extend(made.folders);
+    }
+    project.layers.extend(history);
     let template = native.save_project(project).await;
     let template =
         template.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
@@ -168,14 +176,8 @@ async fn layer(
     let packing = move || part.archive(&whole, Path::new(WORKSPACE), AGENT, &scratch);
     let archive = blocking(dir, packing).await?;
     let digest = native.add_layer(archive).await.map_err(failed)?;
-    let keep = |path: &Path| {
-        std::fs::create_dir_all(paths.dependencies())?;
-        let temporary = path.with_extension("tmp");
-        std::fs::write(&temporary, digest.to_string())?;
-        std::fs::rename(&temporary, path)
-    };
     // Without the note it is packed again the next time.
-    let _ = keep(&kept);
+    let _ = paths.note(&kept, digest.to_string().as_bytes());
     Ok(digest)
 }
 

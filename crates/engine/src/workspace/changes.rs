@@ -62,12 +62,12 @@ impl Base {
     }
 }
 
-enum Content<'a> {
+pub(super) enum Content<'a> {
     Target(&'a [u8]),
     Bytes(&'a mut dyn Read),
 }
 
-fn each(
+pub(super) fn each(
     archive: impl Read,
     mut visit: impl FnMut(String, EntryKind, bool, Content<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -103,7 +103,7 @@ pub async fn changes(
     keep: impl Fn(&str) -> bool,
 ) -> Result<Changes, Error> {
     let base = blocking(archive().await?, Base::read).await?;
-    let mut now = manifest(sandbox, skip).await?;
+    let mut now = manifest(sandbox, ".", skip).await?;
     let special: Vec<String> = now
         .extract_if(.., |_, entry| entry.kind == EntryKind::Other)
         .map(|(path, _)| path)
@@ -123,7 +123,9 @@ pub async fn changes(
     let wanted = paths.iter().filter(|path| base.0.contains_key(*path)).cloned().collect();
     let mut before = blocking(archive().await?, |archive| contents(archive, wanted)).await?;
     let after = stream::iter(paths.iter().filter_map(|path| now.get(path)))
-        .map(|entry| async { Ok((entry.path.clone(), download(sandbox, entry).await?)) })
+        .map(|entry| async {
+            Ok((entry.path.clone(), download(sandbox, &entry.path, entry).await?))
+        })
         .buffer_unordered(limits::COPIES_MAX)
         .try_fold(
             (BTreeMap::new(), 0u64),
@@ -153,7 +155,7 @@ fn caches(base: &Base, now: &BTreeMap<String, ManifestEntry>) -> Vec<String> {
     folders.filter(is_new).collect()
 }
 
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     archive: Box<dyn Read + Send>,
     work: impl FnOnce(Box<dyn Read + Send>) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -186,21 +188,24 @@ fn contents(
     Ok(files)
 }
 
-async fn manifest(
+/// Every file and link beneath a directory, but for the directories in `skip`.
+pub(super) async fn manifest(
     sandbox: &dyn Sandbox,
+    root: &str,
     skip: &[String],
 ) -> Result<BTreeMap<String, ManifestEntry>, Error> {
     let mut found = BTreeMap::new();
     let (mut after, mut last, mut seen) = (None, None, 0);
     loop {
         let op = FileOp::Manifest {
-            root: ".".to_owned(),
+            root: root.to_owned(),
             after: after.take(),
             skip: skip.to_vec(),
             entries_max: limits::MANIFEST_PAGE_ENTRIES,
         };
         let reply = sandbox.files(op).await;
-        let failed = |source| Error::Sandbox { path: "the workspace".to_owned(), source };
+        let what = if root == "." { "the workspace" } else { root };
+        let failed = |source| Error::Sandbox { path: what.to_owned(), source };
         let FileReply::Manifest { entries, more } = reply.map_err(failed)? else {
             return Err(Error::Protocol);
         };
@@ -232,8 +237,13 @@ fn is_plain(path: &str) -> bool {
     path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
-async fn download(sandbox: &dyn Sandbox, entry: &ManifestEntry) -> Result<File, Error> {
-    let failed = |source| Error::Sandbox { path: entry.path.clone(), source };
+/// What a path holds, by its entry.
+pub(super) async fn download(
+    sandbox: &dyn Sandbox,
+    path: &str,
+    entry: &ManifestEntry,
+) -> Result<File, Error> {
+    let failed = |source| Error::Sandbox { path: path.to_owned(), source };
     if let Some(target) = &entry.target {
         let (kind, contents) = (EntryKind::Link, target.clone().into_bytes());
         return Ok(File { kind, executable: false, contents });
@@ -244,7 +254,7 @@ async fn download(sandbox: &dyn Sandbox, entry: &ManifestEntry) -> Result<File, 
     }
     loop {
         let op = FileOp::Read {
-            path: entry.path.clone(),
+            path: path.to_owned(),
             offset: contents.len() as u64,
             bytes_max: sandbox_limits::FILE_CHUNK_BYTES_MAX,
         };

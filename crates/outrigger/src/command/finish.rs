@@ -228,7 +228,9 @@ impl Finish<'_> {
         let archive = open().await.map_err(|error| failed(&error))?;
         let ignored = tokio::task::spawn_blocking(move || Rules::of_archive(archive)).await;
         let ignored = ignored.map_err(|panic| failed(&panic))?.map_err(|error| failed(&error))?;
-        let keep = |path: &str| !ignored.covers(path);
+        // Folders of what comes along are passed over; there are single files, too.
+        let comes_along = |path: &str| content.dependencies.iter().any(|it| it == path);
+        let keep = |path: &str| !ignored.covers(path) && !comes_along(path);
         let changes = workspace::changes(&*sandbox, open, &content.dependencies, keep).await;
         changes.map(Some).map_err(|error| failed(&error).hint(resume_hint(self.session)))
     }

@@ -16,6 +16,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Output};
 use crate::models::{self, OpenedModel};
 use crate::paths::Paths;
+use crate::project_content::ProjectContent;
 use crate::project_servers::ServerContent;
 use crate::session::Lock;
 use crate::show::{Screen, Tone};
@@ -102,7 +103,8 @@ pub(crate) async fn open(
     let lock = session::lock(&paths.lock(session.as_str()))?;
     let lock = lock.ok_or_else(|| session::held(&session))?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
-    let needs = (&tree, dependencies);
+    let content = ProjectContent { blobs: &*store.blobs, tree: &tree, workspace: &workspace };
+    let needs = (content, dependencies);
     let project = project::prepare(paths, config, &backends, needs, screen).await?;
     workspace.dependencies = project.dependencies;
     let servers = outside::servers(config)?;

@@ -114,6 +114,12 @@ pub(crate) struct SandboxFile {
     /// `host-tools` of the native backend.
     #[cfg_attr(test, schemars(example = ["/opt/toolchain/bin"], extend("default" = [])))]
     pub(crate) path: Option<Vec<PathBuf>>,
+    /// Commands that prepare the project, where commands begin, before its first session. What
+    /// they make is kept, and later sessions begin with it, until a lock file, a manifest, the
+    /// tools or these commands change. For the first sandbox, in the template `host-tools` of the
+    /// native backend.
+    #[cfg_attr(test, schemars(example = ["make deps"], extend("default" = [])))]
+    pub(crate) setup: Option<Vec<String>>,
     /// The least isolation that is accepted; with less, nothing runs. A session keeps to what it
     /// was begun with. `outrigger doctor` says what this machine offers.
     #[cfg_attr(test, schemars(extend("default" = CreateSpec::default().isolation_min.to_string())))]
@@ -274,6 +280,7 @@ pub(crate) struct Sandbox {
     pub(crate) toolchains: bool,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) path: Vec<PathBuf>,
+    pub(crate) setup: Vec<String>,
     workspace: Option<bool>,
     scope: ScopeName,
     assistant: String,
@@ -296,6 +303,7 @@ impl Default for Sandbox {
             toolchains: true,
             env: BTreeMap::new(),
             path: Vec::new(),
+            setup: Vec::new(),
             workspace: None,
             scope: ScopeName::Thread,
             assistant: limits::ASSISTANT_DEFAULT.to_owned(),
@@ -365,6 +373,7 @@ impl Sandbox {
         self.toolchains = file.toolchains.unwrap_or(self.toolchains);
         self.env.extend(file.env.unwrap_or_default());
         self.path = file.path.unwrap_or_else(|| std::mem::take(&mut self.path));
+        self.setup = file.setup.unwrap_or_else(|| std::mem::take(&mut self.setup));
         self.workspace = file.workspace.or(self.workspace);
         self.scope = file.scope.unwrap_or(self.scope);
         self.suspend = file.suspend.unwrap_or(self.suspend);

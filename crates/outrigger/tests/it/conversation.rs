@@ -322,6 +322,34 @@ text = "Three."
 }
 
 #[test]
+fn a_conversation_is_summarised_when_a_person_asks_for_it() {
+    let turns = r#"
+name = "demo"
+[[turn]]
+text = "First."
+[[turn]]
+text = "What was said so far."
+"#;
+    let world = world(turns);
+    let tmux = Tmux::new(&world, (80, 40), CONVERSE);
+    tmux.until("/help");
+    for (text, then) in [
+        ("/compact", "say something first"),
+        ("One.", "[scripted] First."),
+        ("/compact", "to be summarised before the next answer"),
+        ("Two.", "● done\n  3 steps"),
+    ] {
+        tmux.types(text);
+        tmux.keys(&["Enter"]);
+        tmux.until(then);
+    }
+    // A script counts the replies of the conversation, which has none any more.
+    let shown = tmux.shown();
+    let (_, after) = shown.split_once("▸ summarising").expect("a summary is asked for");
+    assert!(after.contains("[scripted] First."), "{shown}");
+}
+
+#[test]
 fn whoever_comes_back_is_told_what_was_going_on() {
     let turns = r#"
 name = "demo"

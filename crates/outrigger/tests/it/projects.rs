@@ -61,6 +61,63 @@ fn a_project_is_worked_on_with_all_that_it_needs() {
 }
 
 #[test]
+fn a_project_is_prepared_once_for_what_its_lock_file_says() {
+    let world = World::new();
+    let files: [(&str, &[u8]); 4] = [
+        ("package-lock.json", b"one\n"),
+        ("package.json", b"{}"),
+        ("src/main.js", b"1\n"),
+        (".gitignore", b"*.log\n"),
+    ];
+    let dir = world.dir("project", &files);
+    world.git(&dir, &["init", "-q"]);
+    world.git(&dir, &["add", "."]);
+    world.git(&dir, &["commit", "-qm", "first"]);
+    let dir_name = dir.display().to_string();
+    let lines = [
+        "mkdir -p deps/bin ~/.cache/tool && cp package-lock.json deps/lock && ln -s lock deps/link",
+        "printf '#!/bin/sh\\necho prepared\\n' > deps/bin/tool && chmod +x deps/bin/tool && echo seen >> src/main.js && echo made > src/made.js && git log --format=%s > ~/.cache/tool/log",
+    ];
+    world.configure(&format!("[sandbox]\nsetup = {}\n", json!(lines)));
+    let look = "cat deps/link src/made.js src/main.js ~/.cache/tool/log && deps/bin/tool && stat -c %U deps/lock && echo 2 > deps/lock";
+    let script = world.script(&[Turn(&[shell(look)]), Turn(&[shell("git status --short")])]);
+    let run = || {
+        let ran =
+            world.ran(0, &["run", "--script", &script, "--dir", &dir_name, "--apply", "task"]);
+        ran.stderr.replace("  │ ", "")
+    };
+    let told = run();
+    assert!(told.contains("with what sandbox.setup made: deps, src/made.js"), "{told}");
+    // The directory's own files are as they are there, whatever a command did to them.
+    assert!(told.contains("one\nmade\n1\nfirst\nprepared\nagent\n"), "{told}");
+    assert!(!dir.join("deps").exists() && !dir.join("src/made.js").exists());
+    let notes = || {
+        let all = fs::read_dir(world.data().join("dependencies")).unwrap().flatten();
+        let names = all.map(|entry| entry.file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("setup.")).collect::<Vec<_>>()
+    };
+    assert_eq!(notes().len(), 1);
+    // Neither a commit nor a change of the code makes it run again; what the lock file says does.
+    fs::write(dir.join("src/main.js"), "3\n").unwrap();
+    world.git(&dir, &["commit", "-qam", "second"]);
+    let told = run();
+    assert!(told.contains("one\nmade\n3\nfirst\nprepared\n"), "{told}");
+    assert_eq!(notes().len(), 1);
+    fs::write(dir.join("package-lock.json"), "two\n").unwrap();
+    let told = run();
+    assert!(told.contains("two\nmade\n3\nsecond\nfirst\nprepared\n"), "{told}");
+    assert_eq!(notes().len(), 2);
+    // One that fails is told with the end of what it printed, before a session begins.
+    world.configure("[sandbox]\nsetup = [\"echo no such tool; exit 3\"]\n");
+    let sessions = world.sessions().len();
+    let failed = ["run", "--script", &script, "--dir", &dir_name, "task"];
+    let told = world.ran(2, &failed).stderr;
+    let expected = "sandbox.setup: `echo no such tool; exit 3` ended with exit code 3\n";
+    assert!(told.contains(expected) && told.contains("  │ no such tool\n"), "{told}");
+    assert_eq!(world.sessions().len(), sessions);
+}
+
+#[test]
 fn tools_of_the_path_are_found_and_shown() {
     let world = World::new();
     // Not beneath /tmp, which a sandbox has of its own.

@@ -1,0 +1,16 @@
+//! A directory whose copy is in the store, as templates are made for it.
+
+use outrigger_agent::Workspace;
+use outrigger_repository::WorkTree;
+use outrigger_store::Blobs;
+
+/// The user of commands in a layer.
+pub(crate) const AGENT: u64 = 1_000;
+
+/// A directory, and its copy.
+#[derive(Clone, Copy)]
+pub(crate) struct ProjectContent<'a> {
+    pub(crate) blobs: &'a dyn Blobs,
+    pub(crate) tree: &'a WorkTree,
+    pub(crate) workspace: &'a Workspace,
+}

@@ -1,0 +1,260 @@
+//! Commands that prepare a project once, so that its sessions begin with what they made.
+//!
+//! Owns when they are run again, and what of their work is kept: the files that they made in the
+//! workspace and in the home directory. Those of the directory itself are as every session is
+//! filled with them.
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use outrigger_engine::workspace::{self, FilledSandbox, MadeFile};
+use outrigger_repository::{FileLayer, lock_digest};
+use outrigger_sandbox::{
+    Backend, Command, DiskOrigin, End, ExecId, Execute, Output, OutputSink, Sandbox, SandboxId,
+    Streams,
+};
+use outrigger_sandbox_native::{ImageDigest, Native, ProjectTemplate};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use uuid::Uuid;
+
+use crate::config::{Config, Sandbox as SandboxConfig};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::project_content::{AGENT, ProjectContent};
+use crate::session::now_ms;
+use crate::show::amounts::size;
+use crate::show::{self, Screen, Tone, inert};
+use crate::{limits, repository};
+
+const FAILED_HINT: &str =
+    "No session was begun. A sandbox has no network: fetch what comes from there before.";
+
+/// What commands made, as it is noted.
+#[derive(Debug, Serialize, Deserialize)]
+struct SetupNote {
+    layer: String,
+    folders: BTreeSet<String>,
+}
+
+/// A layer of what commands made.
+pub(crate) struct SetupLayer {
+    pub(crate) layer: ImageDigest,
+    /// Folders and files of the workspace in it, which are no content.
+    pub(crate) folders: BTreeSet<String>,
+}
+
+/// What it takes to run them.
+pub(crate) struct Preparation<'a> {
+    pub(crate) paths: &'a Paths,
+    pub(crate) config: &'a Config,
+    pub(crate) native: &'a Native,
+    pub(crate) content: ProjectContent<'a>,
+    /// The layer of the history, which is another one after each commit.
+    pub(crate) history: Option<ImageDigest>,
+}
+
+impl Preparation<'_> {
+    /// Runs the commands over a template, unless what they made is still there. `skip` are
+    /// folders that come along with the template.
+    pub(crate) async fn prepare(
+        &self,
+        project: &ProjectTemplate,
+        skip: &[String],
+        screen: &mut Screen,
+    ) -> Outcome<Option<SetupLayer>> {
+        let first = self.config.sandboxes.first().filter(|sandbox| !sandbox.setup.is_empty());
+        let Some(sandbox) = first else { return Ok(None) };
+        let note = self.paths.dependencies().join(self.name(sandbox, project)?);
+        if let Some(layer) = self.known(&note).await? {
+            tell(&layer, screen);
+            return Ok(Some(layer));
+        }
+        let mut project = project.clone();
+        project.layers.extend(self.history);
+        let template = self.native.save_project(project).await.map_err(|error| failed(&error))?;
+        let id = SandboxId::new(format!("setup-{}", Uuid::new_v4().simple()));
+        let id = id.map_err(|error| storage(&error))?;
+        let mut spec = sandbox.spec.clone();
+        spec.origin = DiskOrigin::Template(template);
+        // One that stays when this ends is ended by its age.
+        spec.lifetime.age_ms_max = Some(limits::SETUP_SANDBOX_MS_MAX);
+        let made = match self.native.create(&id, &spec).await {
+            Ok(created) => self.run(&*created, &sandbox.setup, skip, screen).await,
+            Err(error) => Err(failed(&error)),
+        };
+        let destroyed = self.native.destroy(&id).await;
+        let (archive, folders) = made?;
+        destroyed.map_err(|error| failed(&error))?;
+        let adding = self.native.add_layer(archive);
+        let layer = screen.during("keeping what sandbox.setup made", adding).await;
+        let layer = layer.map_err(|error| failed(&error))?;
+        let text = SetupNote { layer: layer.to_string(), folders: folders.clone() };
+        let text = serde_json::to_vec(&text).map_err(|error| storage(&error))?;
+        // Without the note it is made again the next time.
+        let _ = self.paths.note(&note, &text);
+        let layer = SetupLayer { layer, folders };
+        tell(&layer, screen);
+        Ok(Some(layer))
+    }
+
+    /// Another one for other commands, dependencies or tools, and for another directory.
+    fn name(&self, sandbox: &SandboxConfig, project: &ProjectTemplate) -> Outcome<String> {
+        let tree = self.content.tree;
+        let locked = lock_digest(tree).map_err(|error| repository::failed(&tree.top, &error))?;
+        let prefix = tree.prefix.display().to_string();
+        let parts = [project.name(), project.source.clone(), prefix, locked];
+        let parts = parts.iter().chain(&sandbox.setup);
+        let text: String = parts.map(|part| format!("{} {part}\n", part.len())).collect();
+        Ok(format!("setup.{:.32}", ImageDigest::of(text.as_bytes()).hex()))
+    }
+
+    /// What was made before, if its layer is there.
+    async fn known(&self, note: &Path) -> Outcome<Option<SetupLayer>> {
+        let Ok(text) = std::fs::read(note) else { return Ok(None) };
+        let Ok(SetupNote { layer, folders }) = serde_json::from_slice(&text) else {
+            return Ok(None);
+        };
+        let Some(layer) = ImageDigest::parse(&layer) else { return Ok(None) };
+        let missing = self.native.missing_layers(&[layer]).await;
+        let missing = missing.map_err(|error| failed(&error))?;
+        Ok(missing.is_empty().then_some(SetupLayer { layer, folders }))
+    }
+
+    /// Runs them in a sandbox of their own. Gives what they made, and where.
+    async fn run(
+        &self,
+        sandbox: &dyn Sandbox,
+        commands: &[String],
+        skip: &[String],
+        screen: &mut Screen,
+    ) -> Outcome<(File, BTreeSet<String>)> {
+        let ProjectContent { blobs, tree, workspace } = self.content;
+        let filling = workspace::import(blobs, workspace, sandbox.id().as_str(), sandbox);
+        let filled = screen.during("filling a sandbox for sandbox.setup", filling).await;
+        filled.map_err(|error| unfilled(&error))?;
+        let archive = blobs.open(&workspace.archive).await?;
+        let before = FilledSandbox::look(sandbox, archive).await;
+        let before = before.map_err(|error| unfilled(&error))?;
+        let prefix = tree.prefix.to_str().filter(|prefix| !prefix.is_empty());
+        for (index, line) in commands.iter().enumerate() {
+            let what = format!("sandbox.setup: {}", inert(line));
+            if let Some(failed) = screen.during(&what, run(sandbox, (index, line), prefix)).await? {
+                for line in failed.printed.lines() {
+                    screen.note(Tone::Plain, format!("  │ {}", inert(line)));
+                }
+                let text = format!("sandbox.setup: `{}` {}", inert(line), failed.how);
+                return Err(Failure::new(Kind::Usage, text).hint(FAILED_HINT));
+            }
+        }
+        let made = before.made(sandbox, skip).await.map_err(|error| unfilled(&error))?;
+        let folders = before.folders(&made);
+        let (bytes, most) =
+            (made.iter().map(|file| file.bytes).sum(), self.config.dependency_bytes_max);
+        if bytes > most || folders.len() > limits::SETUP_PATHS_MAX {
+            let (bytes, most, paths) = (size(bytes), size(most), limits::SETUP_PATHS_MAX);
+            let text = format!(
+                "sandbox.setup made {bytes} in {}, and {most} in {paths} are allowed",
+                show::count(folders.len() as u64, "place")
+            );
+            return Err(Failure::new(Kind::Usage, text)
+                .hint("workspace.dependency_mib_max allows more; folders of their own are one place each."));
+        }
+        let packing = pack(sandbox, &made, self.paths);
+        Ok((screen.during("taking out what sandbox.setup made", packing).await?, folders))
+    }
+}
+
+fn tell(made: &SetupLayer, screen: &Screen) {
+    let names: Vec<String> = made.folders.iter().map(|path| inert(path)).collect();
+    let what = if names.is_empty() { "nothing in it".to_owned() } else { names.join(", ") };
+    screen.note(Tone::Detail, format!("with what sandbox.setup made: {what}"));
+}
+
+/// A command that failed.
+struct FailedCommand {
+    how: String,
+    /// The end of what it printed.
+    printed: String,
+}
+
+async fn run(
+    sandbox: &dyn Sandbox,
+    (index, line): (usize, &str),
+    prefix: Option<&str>,
+) -> Outcome<Option<FailedCommand>> {
+    let id = ExecId::new(format!("setup.{index}")).map_err(|error| storage(&error))?;
+    let mut request = Execute::new(id, Command::Shell(line.to_owned()));
+    request.cwd = prefix.map(str::to_owned);
+    request.deadline_ms = limits::SETUP_COMMAND_MS_MAX;
+    request.streams = Streams::Merged;
+    let tail = OutputEnd::default();
+    let done = sandbox.execute(request, &tail).await.map_err(|error| failed(&error))?;
+    let how = match done.end {
+        End::Exited(0) => return Ok(None),
+        End::Exited(code) => format!("ended with exit code {code}"),
+        End::Signalled(signal) => format!("was ended by signal {signal}"),
+        End::OutOfMemory => "was killed: out of memory".to_owned(),
+        End::Deadline => format!("was killed after {} s", limits::SETUP_COMMAND_MS_MAX / 1_000),
+        End::DiskFull => "was killed: the disk of the sandbox is full".to_owned(),
+        End::Killed => "was killed".to_owned(),
+    };
+    Ok(Some(FailedCommand { how, printed: tail.text() }))
+}
+
+/// The files as an archive that becomes a layer.
+async fn pack(sandbox: &dyn Sandbox, made: &[MadeFile], paths: &Paths) -> Outcome<File> {
+    let owned = ["workspace", "home/agent"].map(Path::new);
+    let now_s = i64::try_from(now_ms() / 1_000).unwrap_or(i64::MAX);
+    let layer = FileLayer::new(&paths.scratch(), AGENT, &owned, now_s);
+    let layer = layer.map_err(|error| storage(&error))?;
+    let reading = stream::iter(made).map(|file| async move {
+        let read = file.read(sandbox).await.map_err(|error| unfilled(&error))?;
+        Ok::<_, Failure>((file, read))
+    });
+    let layer = reading.buffered(limits::SETUP_READS_MAX).try_fold(layer, add);
+    layer.await?.finish().map_err(|error| storage(&error))
+}
+
+async fn add(
+    mut layer: FileLayer,
+    (file, read): (&MadeFile, outrigger_repository::File),
+) -> Outcome<FileLayer> {
+    let path = Path::new(file.path.trim_start_matches('/'));
+    layer.add(path, &read).map_err(|error| storage(&error))?;
+    Ok(layer)
+}
+
+/// The end of what a command prints.
+#[derive(Default)]
+struct OutputEnd(Mutex<VecDeque<u8>>);
+
+impl OutputEnd {
+    fn text(&self) -> String {
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
+    }
+}
+
+impl OutputSink for OutputEnd {
+    fn output(&self, output: Output<'_>) {
+        let (Output::Stdout(piece) | Output::Stderr(piece)) = output;
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes.extend(piece);
+        let old = bytes.len().saturating_sub(limits::SETUP_TAIL_BYTES);
+        bytes.drain(..old);
+    }
+}
+
+fn failed(error: &outrigger_sandbox::Error) -> Failure {
+    Failure::from_error(Kind::SandboxUnavailable, error)
+}
+
+fn unfilled(error: &workspace::Error) -> Failure {
+    Failure::new(Kind::SandboxUnavailable, workspace::explain(error))
+}
+
+fn storage(error: &(impl std::error::Error + 'static)) -> Failure {
+    Failure::from_error(Kind::Storage, error)
+}
