@@ -268,7 +268,8 @@ impl Timeline {
             true => (usize::MAX, usize::MAX),
             false => (limits::OUTPUT_LINES_MAX, limits::OUTPUT_LINE_CHARS_MAX),
         };
-        let before = lines.len().saturating_sub(lines_max);
+        // To say that one is left out takes as much room as that one.
+        let before = Some(lines.len().saturating_sub(lines_max)).filter(|it| *it > 1).unwrap_or(0);
         let line = |text: String| Line::new(Tone::Detail, format!("  │ {text}"));
         let more = (before > 0).then(|| line(format!("… {} before", count(before as u64, "line"))));
         let shown = lines[before..].iter().map(|text| line(cut(text, chars_max)));
