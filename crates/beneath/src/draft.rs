@@ -4,7 +4,9 @@ use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, unlinkat,
+};
 
 use crate::temporary::unused;
 use crate::{Dir, Error};
@@ -60,6 +62,17 @@ impl Draft {
     /// If it can't be renamed; then it is gone.
     pub fn put(mut self) -> Result<(), Error> {
         let placed = renameat(&self.parent, &self.temporary, &self.parent, &self.name);
+        self.is_put = placed.is_ok();
+        placed.map_err(Error::of(&self.path))
+    }
+
+    /// Gives it its name, where nothing is yet.
+    ///
+    /// # Errors
+    /// If something is there, or it can't be renamed; then it is gone.
+    pub fn put_new(mut self) -> Result<(), Error> {
+        let (from, to, flags) = (&self.temporary, &self.name, RenameFlags::NOREPLACE);
+        let placed = renameat_with(&self.parent, from, &self.parent, to, flags);
         self.is_put = placed.is_ok();
         placed.map_err(Error::of(&self.path))
     }

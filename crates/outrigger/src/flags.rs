@@ -44,6 +44,10 @@ pub(crate) struct Apply {
     /// remembers it.
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "usual", value_name = "WHICH")]
     pub(crate) apply: Option<AcceptPolicy>,
+    /// Make what was committed in the sandbox the branch `outrigger/SESSION` of the directory's
+    /// repository at the end; files, index and HEAD stay as they are. The session remembers it.
+    #[arg(long, conflicts_with = "apply")]
+    pub(crate) branch: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, Args)]

@@ -62,6 +62,14 @@ pub(crate) const DIFF_LINES_MAX: usize = 400;
 pub(crate) const DIFF_BYTES_MAX: usize = 64 << 10;
 /// What a person is shown of one line of a patch.
 pub(crate) const DIFF_LINE_CHARS_MAX: usize = 2_000;
+/// Paths that one line names of what a session did not commit.
+pub(crate) const UNCOMMITTED_TOLD_MAX: usize = 5;
+/// How long git in a sandbox may take for its commits, all times that it is asked together.
+pub(crate) const COMMITS_MS_MAX: u64 = 120_000;
+/// What it may print for them, each time.
+pub(crate) const COMMITS_OUTPUT_BYTES_MAX: u64 = 63 << 20;
+/// How often it is asked: once more for each folder that a change lies deep in.
+pub(crate) const COMMIT_ROUNDS_MAX: usize = 64;
 /// Lines of a tool's output that a person is shown.
 pub(crate) const OUTPUT_LINES_MAX: usize = 12;
 /// From a cancel until the sandbox is deleted under a driver that does not stop.

@@ -1,6 +1,6 @@
 //! The person's directory at the edge: what goes wrong with it in words for a person.
 
-use outrigger_repository::{Error, Grade, IndexProblem};
+use outrigger_repository::{CommitProblem, Error, Grade, IndexProblem};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -44,6 +44,12 @@ pub(crate) fn failed(dir: &Path, error: &Error) -> Failure {
             say(Kind::Denied).hint("Nobody can accept that. All changes are in the patch: read it before you take anything of it.")
         }
         Error::Hazards(_) => say(Kind::Denied).hint("All changes are in the patch."),
+        Error::Commits(CommitProblem::Packs(_) | CommitProblem::Taken(_)) => {
+            say(Kind::Conflict).hint("No branch was made. All changes are in the patch.")
+        }
+        Error::Commits(_) => {
+            say(Kind::Denied).hint("No branch was made. All changes are in the patch.")
+        }
         Error::Write { path, source } => {
             let kind = match source.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Kind::Storage,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use outrigger_beneath as beneath;
 
-use crate::{Hazard, IndexProblem, limits};
+use crate::{CommitProblem, Hazard, IndexProblem, limits};
 
 /// What can go wrong with a person's directory. Unless it is said otherwise nothing was
 /// done, and it comes again until somebody changes the directory.
@@ -86,6 +86,9 @@ pub enum Error {
     /// What is never written back, or was not accepted.
     #[error("nothing was written back: {}", sentence(.0))]
     Hazards(Vec<Hazard>),
+    /// Commits of a sandbox that are not taken, none of them.
+    #[error("the commits of the sandbox were not taken")]
+    Commits(#[source] CommitProblem),
     /// A file can't be written. Others before it were; the same again goes on there.
     #[error("{path}")]
     Write {

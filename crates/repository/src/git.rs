@@ -25,13 +25,13 @@ pub(crate) struct Git {
     /// Its top directory.
     pub(crate) top: PathBuf,
     /// What it keeps for this checkout.
-    own: Dir,
+    pub(crate) own: Dir,
     /// What it keeps for all of them.
-    common: Dir,
+    pub(crate) common: Dir,
     /// Where its own is, for a person.
     place: PathBuf,
     /// Where the other is.
-    common_place: PathBuf,
+    pub(crate) common_place: PathBuf,
 }
 
 impl Git {
@@ -60,6 +60,24 @@ impl Git {
         Ok(None)
     }
 
+    /// Whether what it keeps lies in the directory itself, or is a repository that has the
+    /// directory as one of its worktrees. A hostile `.git` can name what is neither.
+    pub(crate) fn is_of_top(&self) -> bool {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        let (own, common) = (real(&self.place), real(&self.common_place));
+        let top = real(&self.top).map(|top| top.join(".git"));
+        if own == top && own.is_some() {
+            return own == common;
+        }
+        let Some((own, common)) = own.zip(common) else { return false };
+        let Ok(Some(named)) = self.read(&self.own, "gitdir", limits::GIT_FILE_BYTES_MAX) else {
+            return false;
+        };
+        // Only who may write into the repository puts anything there.
+        own.parent() == Some(common.join("worktrees").as_path())
+            && real(&own.join(path(named.trim_ascii_end()))) == top
+    }
+
     /// The index. A repository to which nothing was added has none.
     pub(crate) fn index(&self) -> Result<Option<Vec<u8>>, Error> {
         self.read(&self.own, "index", limits::INDEX_BYTES_MAX)
@@ -76,7 +94,13 @@ impl Git {
         self.read(&self.common, "info/exclude", limits::IGNORE_BYTES_MAX)
     }
 
-    fn read(&self, dir: &Dir, path: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Error> {
+    /// A file of it, as far as it is no longer than that.
+    pub(crate) fn read(
+        &self,
+        dir: &Dir,
+        path: &str,
+        bytes_max: u64,
+    ) -> Result<Option<Vec<u8>>, Error> {
         match dir.file(Path::new(path)) {
             Ok(file) => bounded(file, &self.place.join(path), bytes_max).map(Some),
             Err(error) if error.is_absent() => Ok(None),

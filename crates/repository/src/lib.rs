@@ -8,6 +8,7 @@
 
 mod apply;
 mod change;
+mod commits;
 mod dependencies;
 mod error;
 mod file_layer;
@@ -28,6 +29,10 @@ mod work_tree;
 
 pub use apply::{Accept, apply};
 pub use change::{Change, File};
+pub use commits::{
+    Branch, BranchOutcome, CommitProblem, CommitReview, CommitTarget, NewCommits, ObjectId,
+    ObjectSet, WorkFile,
+};
 pub use dependencies::{DependencyFolder, DependencyPolicy};
 pub use error::{Error, TooLarge};
 pub use file_layer::FileLayer;

@@ -32,3 +32,15 @@ pub const SIMILARITY_PERCENT_MIN: u64 = 50;
 pub const RENAME_BYTES_MAX: usize = 1 << 20;
 /// Hazards that one error names.
 pub const TOLD_MAX: usize = 3;
+/// Commits of a sandbox that are taken at once.
+pub const COMMITS_MAX: usize = 1_000;
+/// All objects that a sandbox gives for them.
+pub const COMMITS_BYTES_MAX: u64 = 128 << 20;
+/// Names in folders that are looked at for them.
+pub const TREE_ENTRIES_MAX: u64 = 1_000_000;
+/// Files and links that they change, each time that one does.
+pub const COMMIT_CHANGES_MAX: usize = 100_000;
+/// Packs of a repository in which objects are looked up, each of which is kept open meanwhile.
+pub const PACKS_MAX: usize = 256;
+/// Names that are tried for a session's branch.
+pub const BRANCH_NAMES_MAX: u32 = 100;

@@ -10,10 +10,21 @@ pub fn is_git(name: &str) -> bool {
 /// Whether some file system takes a name for `.git`: those of macOS pass over characters
 /// that nobody sees, those of Windows over what stands at the end, and have short names.
 pub(crate) fn folds_to_git(name: &str) -> bool {
+    is_spelling(name, ".git", "git~")
+}
+
+/// Whether some file system takes a name for `.gitmodules`, which says to git where a
+/// submodule is fetched from.
+pub(crate) fn folds_to_modules(name: &str) -> bool {
+    is_spelling(name, ".gitmodules", "gitmod~")
+}
+
+/// Whether a name is a spelling of `whole`, or its short name on Windows.
+fn is_spelling(name: &str, whole: &str, short: &str) -> bool {
     let visible: String = name.chars().filter(|char| (' '..='~').contains(char)).collect();
     let stem = visible.split(':').next().unwrap_or_default();
     let stem = stem.trim_end_matches(['.', ' ']).to_ascii_lowercase();
-    stem == ".git" || stem.strip_prefix("git~").is_some_and(|rest| rest.parse::<u8>().is_ok())
+    stem == whole || stem.strip_prefix(short).is_some_and(|rest| rest.parse::<u8>().is_ok())
 }
 
 /// Whether a path can stand in an index: relative, without dots, and nothing of git's own.

@@ -47,7 +47,7 @@ pub(crate) async fn execute(paths: &Paths, demo: Demo) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let model = ModelChoice::Bundled(DEMO_TURNS);
     let (dir, apply) = match &demo.keep {
-        Some(dir) => (dir.clone(), Apply { apply: Some(AcceptPolicy::Usual) }),
+        Some(dir) => (dir.clone(), Apply { apply: Some(AcceptPolicy::Usual), branch: false }),
         None => (paths.data().join("demo"), Apply::default()),
     };
     if demo.keep.is_some() && dir.exists() {

@@ -2,17 +2,20 @@
 //! shown, and written back if that was asked for.
 
 mod back;
+mod branch;
 mod durable;
 mod ending;
 
-use outrigger_agent::{SessionId, State, TurnEnd};
+use outrigger_agent::{SessionId, Spec, State, TurnEnd};
 use outrigger_beneath::Dir;
 use outrigger_engine::Engine;
 use outrigger_engine::workspace::{self, Changes};
 use outrigger_repository::{Accept, Change, Error, Grade, Hazard, Rules, hazards};
+use outrigger_sandbox::Sandbox;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::drive::resume_hint;
 use crate::compose::Store;
@@ -24,6 +27,7 @@ use crate::waiting::{self, PendingApproval};
 use crate::{limits, notify, own_files, repository, session};
 
 pub(crate) use back::Back;
+use branch::CommittedWork;
 pub(crate) use durable::write;
 pub(crate) use ending::{ending, waits};
 
@@ -51,14 +55,27 @@ struct Work<'a> {
     kept: Option<PathBuf>,
 }
 
+/// What became of it.
+#[derive(Debug)]
+enum GivenBack {
+    /// It is in the patch.
+    Nothing,
+    /// It is in the directory.
+    Files,
+    /// What of it was committed is a branch.
+    Commits(CommittedWork),
+}
+
 impl Finish<'_> {
     /// Finishes, and gives the exit code. Safe to repeat.
     pub(crate) async fn execute(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
         let waiting = PendingApproval::below(&*self.store.journal, self.session).await?;
         let done = match waits(&waiting) {
-            Some(failure) => {
-                self.object(state, &waiting, None, false).tell("", Some(failure), screen)
-            }
+            Some(failure) => self.object(state, &waiting, None, &GivenBack::Nothing).tell(
+                "",
+                Some(failure),
+                screen,
+            ),
             None => self.take_out(state, screen).await,
         };
         // Whatever became of it, nothing runs on for nobody.
@@ -127,19 +144,26 @@ impl Finish<'_> {
             screen.note(Tone::Warning, text);
         }
         let work = Work { changes, hazards, source, kept };
-        let applied = self.give_back(state, &work, screen).await;
-        let is_applied = matches!(applied, Ok(true));
+        let (given, failure) = match Box::pin(self.give_back(state, &work, screen)).await {
+            Ok(given) => (given, None),
+            Err(failure) => (GivenBack::Nothing, Some(failure)),
+        };
         // What was answered is told, whatever became of the files.
         let (answer, failure) = match ending(state, self.session) {
-            Ok(()) => (outrigger_agent::answer(state.conversation()), applied.err()),
-            Err(failure) => (String::new(), Some(applied.err().unwrap_or(failure))),
+            Ok(()) => (outrigger_agent::answer(state.conversation()), failure),
+            Err(ending) => (String::new(), Some(failure.unwrap_or(ending))),
         };
-        self.object(state, &[], Some(&work), is_applied).tell(&answer, failure, screen)
+        self.object(state, &[], Some(&work), &given).tell(&answer, failure, screen)
     }
 
-    /// Writes the changes back if that was asked for and can be; says how a person does it
-    /// where it was not. Whether it was done.
-    async fn give_back(&self, state: &State, work: &Work<'_>, screen: &Screen) -> Outcome<bool> {
+    /// Writes the changes or the commits back if that was asked for and can be; says how a
+    /// person does it where it was not.
+    async fn give_back(
+        &self,
+        state: &State,
+        work: &Work<'_>,
+        screen: &Screen,
+    ) -> Outcome<GivenBack> {
         let answered = matches!(state.ended(), Some(TurnEnd::Answered));
         let Work { changes, hazards, source, kept } = work;
         // Half of the work is never written back: the other half would not fit on it.
@@ -163,10 +187,16 @@ impl Finish<'_> {
             })?;
             let files = show::count(changes.len() as u64, "file");
             screen.note(Tone::Good, format!("● {files} written back to {}", dir.display()));
-            return Ok(true);
+            return Ok(GivenBack::Files);
+        }
+        let is_branch = self.back == Back::Branch && answered;
+        if let (true, Some(changes)) = (is_branch, changes)
+            && let Some(made) = self.branch(state, changes, screen).await?
+        {
+            return Ok(GivenBack::Commits(made));
         }
         if let (Some(path), Some(dir)) = (kept, source) {
-            if self.back != Back::Patch {
+            if self.back != Back::Patch && !(is_branch && changes.is_some()) {
                 let why = if answered {
                     "there is no sandbox to take it from"
                 } else {
@@ -184,7 +214,30 @@ impl Finish<'_> {
                 screen.note(Tone::Warning, text);
             }
         }
-        Ok(false)
+        Ok(GivenBack::Nothing)
+    }
+
+    /// Makes what was committed a branch, and says so. Nothing where nothing was.
+    pub(super) async fn branch(
+        &self,
+        state: &State,
+        changes: &[Change],
+        screen: &Screen,
+    ) -> Outcome<Option<CommittedWork>> {
+        let source = state.spec().and_then(|spec| spec.workspace.as_ref());
+        let Some(source) = source.map(|it| Path::new(&it.source)) else { return Ok(None) };
+        let (session, sandbox) = (self.session, self.sandbox(state).await?);
+        let made = branch::give(session, sandbox.as_deref(), (source, changes), screen).await?;
+        made.iter().for_each(|made| made.tell(screen));
+        Ok(made)
+    }
+
+    /// The sandbox whose changes come out, if it is still there.
+    async fn sandbox(&self, state: &State) -> Outcome<Option<Arc<dyn Sandbox>>> {
+        let Some(spec) = state.spec() else { return Ok(None) };
+        let name = first_sandbox(spec);
+        let found = outrigger_engine::reattach(self.engine, self.session, state, name).await;
+        Ok(found.map_err(|error| failed(&error))?.map(|found| found.sandbox))
     }
 
     /// After the answer was shown. Failing here fails nothing: it is tried again.
@@ -200,8 +253,7 @@ impl Finish<'_> {
     /// are those of the first sandbox: the others are for what is not to come out.
     pub(super) async fn changes(&self, state: &State) -> Outcome<Option<Changes>> {
         let Some(spec) = state.spec() else { return Ok(Some(Changes::default())) };
-        let first = spec.sandboxes.first().map(|sandbox| sandbox.name.as_str());
-        let name = first.unwrap_or(limits::SANDBOX_NAME_DEFAULT);
+        let name = first_sandbox(spec);
         // Before it was filled, what is in a workspace is nobody's work.
         let Some(content) = spec.content(name).filter(|_| state.last_ready(name).is_some()) else {
             return Ok(Some(Changes::default()));
@@ -261,7 +313,7 @@ impl Finish<'_> {
         state: &State,
         waiting: &[PendingApproval],
         work: Option<&Work<'_>>,
-        applied: bool,
+        given: &GivenBack,
     ) -> RunReport {
         let spec = state.spec();
         let waiting = waiting.iter().map(PendingApproval::id);
@@ -273,7 +325,11 @@ impl Finish<'_> {
             "scripted": spec.is_some_and(|spec| spec.model.scripted),
             "model": spec.map(|spec| spec.model.name.as_str()),
             "patch": work.and_then(|work| work.kept.as_ref()).map(|path| path.display().to_string()),
-            "applied": applied,
+            "applied": matches!(given, GivenBack::Files),
+            "branch": match given {
+                GivenBack::Commits(made) => made.object(),
+                GivenBack::Nothing | GivenBack::Files => serde_json::Value::Null,
+            },
             "hazards": work.map(|work| work.hazards.iter().map(told).collect::<Vec<_>>()),
             "steps": state.spent().steps,
             "tokens": state.spent().tokens,
@@ -325,6 +381,12 @@ async fn accepted(given: Accept, hazards: &[Hazard], screen: &Screen) -> Outcome
     }
     let text = "nothing was written back, because not all of it was accepted";
     Err(Failure::new(Kind::Denied, text).hint("The changes are kept in the patch."))
+}
+
+/// The sandbox that the directory was copied into.
+fn first_sandbox(spec: &Spec) -> &str {
+    let first = spec.sandboxes.first().map(|sandbox| sandbox.name.as_str());
+    first.unwrap_or(limits::SANDBOX_NAME_DEFAULT)
 }
 
 fn can_be_accepted(hazards: &[Hazard]) -> bool {

@@ -11,6 +11,7 @@ pub(crate) enum Slash {
     Diff,
     /// Whether what programs run by themselves is accepted with it.
     Apply(Hazards),
+    Branch,
     Undo,
     /// The one that the next session begins with, or which it is now.
     Model(Option<String>),
@@ -36,6 +37,7 @@ pub(crate) enum Hazards {
 pub(crate) const WORDS: &[(&str, &str)] = &[
     ("/diff", "show what changed in the sandbox"),
     ("/apply", "write the changes back into the directory; `/apply all` also what programs obey"),
+    ("/branch", "make the commits in the sandbox a branch of the directory's repository"),
     ("/undo", "take back what /apply wrote last"),
     ("/model", "show the model; with a name, ask that one from now on"),
     ("/cost", "show what the session spent"),
@@ -72,6 +74,7 @@ impl Slash {
                 Some("all") => Ok(Self::Apply(Hazards::Accepted)),
                 Some(_) => Err("it is /apply, or /apply all".to_owned()),
             },
+            "/branch" => plain(Self::Branch),
             "/undo" => plain(Self::Undo),
             "/model" => Ok(Self::Model(argument)),
             "/cost" => plain(Self::Cost),

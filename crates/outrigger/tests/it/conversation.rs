@@ -350,6 +350,34 @@ text = "What was said so far."
 }
 
 #[test]
+fn commits_become_a_branch_when_that_is_said() {
+    let turns = r#"
+name = "demo"
+[[turn]]
+calls = [{ name = "execute", arguments = { command = "git commit -q --allow-empty -m empty; echo two > file" } }]
+[[turn]]
+text = "Two."
+"#;
+    let world = world(turns);
+    let dir = world.path("repo");
+    world.git(&dir, &["init", "-q"]);
+    world.git(&dir, &["add", "."]);
+    world.git(&dir, &["commit", "-qm", "first"]);
+    let tmux = Tmux::new(&world, (80, 50), CONVERSE);
+    let say = |text: &str, then: &str| {
+        tmux.types(text);
+        tmux.keys(&["Enter"]);
+        tmux.until(then);
+    };
+    tmux.until("/help");
+    say("Two, please.", "/apply writes back");
+    say("/branch", "1 commit on the new branch outrigger/");
+    tmux.until("1 file is not committed as it stands");
+    let branches = world.git(&dir, &["branch", "--list", "outrigger/*", "--format=%(subject)"]);
+    assert_eq!(branches, "empty\n");
+}
+
+#[test]
 fn whoever_comes_back_is_told_what_was_going_on() {
     let turns = r#"
 name = "demo"

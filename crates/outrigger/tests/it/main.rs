@@ -5,6 +5,7 @@
 mod approvals;
 mod audit;
 mod bad_input;
+mod branches;
 mod budgets;
 mod canary;
 mod completions;

@@ -84,8 +84,8 @@ impl SandboxRepository {
 }
 
 impl Git {
-    /// Why a sandbox can't have it, if it can't.
-    fn unsuited(&self) -> Option<&'static str> {
+    /// Why a sandbox can't have it, nor give anything to it, if it can't.
+    pub(crate) fn unsuited(&self) -> Option<&'static str> {
         let has = |path: &str| matches!(self.common.stat(Path::new(path)), Ok(Some(_)));
         if has("reftable") {
             return Some("its references are in a reftable, which is not read here");
@@ -110,7 +110,7 @@ fn config(sha256: bool) -> Vec<u8> {
 }
 
 /// Branches, tags and what remotes had, by name. `None`: more than are taken.
-fn refs(git: &Git) -> Result<Option<BTreeMap<String, Vec<u8>>>, Error> {
+pub(crate) fn refs(git: &Git) -> Result<Option<BTreeMap<String, Vec<u8>>>, Error> {
     let mut refs = BTreeMap::new();
     if let Some(packed) = git.read(&git.common, "packed-refs", limits::REFS_BYTES_MAX)? {
         for line in packed.split(|byte| *byte == b'\n') {

@@ -226,6 +226,7 @@ async fn taken(finish: &Finish<'_>, state: &State) -> Outcome<(Vec<Change>, Vec<
 pub(super) fn command(context: Context, parts: Option<Parts>, command: Slash) -> Job {
     match command {
         Slash::Apply(hazards) => apply(context, parts, hazards).map(JobEnd::Applied).boxed_local(),
+        Slash::Branch => branch(context, parts).map(JobEnd::Rows).boxed_local(),
         Slash::Undo => undo(context, parts).map(JobEnd::Applied).boxed_local(),
         Slash::Fork => fork(context, parts).map(JobEnd::Opened).boxed_local(),
         Slash::Model(Some(_)) => change_model(context, parts).map(JobEnd::Opened).boxed_local(),
@@ -312,6 +313,17 @@ async fn apply(
     applied.push(changes);
     let text = format!("● {files} written back to {}; /undo takes that back", dir.display());
     Ok((applied, vec![Row::note(Tone::Good, &text)]))
+}
+
+/// Makes a branch of what was committed.
+async fn branch(context: Context, parts: Option<Parts>) -> Outcome<Vec<Row>> {
+    let parts = parts.ok_or_else(Context::not_open)?;
+    let state = parts.engine.state(&parts.session).await?;
+    let finish = finish(&context, &parts);
+    let (changes, _) = taken(&finish, &state).await?;
+    let screen = Screen::keeping();
+    finish.branch(&state, &changes, &screen).await?;
+    Ok(screen.kept())
 }
 
 /// The directory that a session began with.

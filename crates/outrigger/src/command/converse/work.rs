@@ -34,6 +34,7 @@ pub(super) fn needs_rest(command: &Slash) -> bool {
     matches!(
         command,
         Slash::Apply(_)
+            | Slash::Branch
             | Slash::Fork
             | Slash::Model(Some(_))
             | Slash::Rewind(_)
@@ -46,6 +47,7 @@ pub(super) fn what(command: &Slash) -> &'static str {
     match command {
         Slash::Diff => "taking the changes out",
         Slash::Apply(_) => "writing the changes back",
+        Slash::Branch => "taking the commits out",
         Slash::Undo => "taking back what was written",
         Slash::Fork => "copying the session's disks",
         Slash::Rewind(_) => "going back",

@@ -22,11 +22,14 @@ pub(crate) enum Back {
     Patch,
     /// They are written back as well, hazards as far as they are accepted.
     Apply(Accept),
+    /// What was committed becomes a branch.
+    Branch,
 }
 
-/// What stands in the file for each policy.
+/// What stands in the file for each of them.
 const USUAL: &str = "usual";
 const ALL: &str = "all";
+const BRANCH: &str = "branch";
 
 impl Back {
     /// What a person says now, from now on; where they say nothing, what they said before.
@@ -35,15 +38,18 @@ impl Back {
         let failed = |error: std::io::Error| {
             Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
         };
+        let keep = |word: &str| write(&path, word.as_bytes()).map(|()| word.to_owned());
         let kept = match said.apply {
-            Some(AcceptPolicy::Usual) => write(&path, USUAL.as_bytes()).map(|()| USUAL.to_owned()),
-            Some(AcceptPolicy::All) => write(&path, ALL.as_bytes()).map(|()| ALL.to_owned()),
+            _ if said.branch => keep(BRANCH),
+            Some(AcceptPolicy::Usual) => keep(USUAL),
+            Some(AcceptPolicy::All) => keep(ALL),
             Some(AcceptPolicy::No) => fs::remove_file(&path).map(|()| String::new()),
             None => fs::read_to_string(&path),
         };
         match kept.as_deref() {
             Ok(USUAL) => Ok(Self::Apply(Accept::Nothing)),
             Ok(ALL) => Ok(Self::Apply(Accept::Named)),
+            Ok(BRANCH) => Ok(Self::Branch),
             Ok(_) => Ok(Self::Patch),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::Patch),
             Err(_) => kept.map(|_| Self::Patch).map_err(failed),

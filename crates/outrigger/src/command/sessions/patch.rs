@@ -33,6 +33,10 @@ pub(crate) struct Write {
     /// refused elsewhere.
     #[arg(long)]
     pub(crate) all: bool,
+    /// Make what was committed in the sandbox the branch `outrigger/SESSION` instead, and write
+    /// no file.
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) branch: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -88,7 +92,8 @@ pub(super) async fn apply(paths: &Paths, asked: Write) -> Outcome<u8> {
     let engine = compose::caretaker(paths, &config, &store).await?;
     let state = engine.state(&session).await?;
     let policy = if asked.all { AcceptPolicy::All } else { AcceptPolicy::Usual };
-    let back = Back::settle(paths, &session, Apply { apply: Some(policy) })?;
+    let apply = Some(policy).filter(|_| !asked.branch);
+    let back = Back::settle(paths, &session, Apply { apply, branch: asked.branch })?;
     let finish = Finish {
         paths,
         store: &store,
