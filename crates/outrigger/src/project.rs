@@ -3,10 +3,11 @@
 //! Owns the template of a session's first sandbox over the host's tools. Must never show more
 //! of the machine than `repository::toolchain` found and the configuration names.
 
-use outrigger_repository::toolchain::{Shell, Toolchains, toolchains};
-use outrigger_repository::{DependencyFolder, OBJECTS, SandboxRepository, WorkTree};
+use outrigger_repository::toolchain::{GO_CACHE, GoCache, Shell, Toolchains, toolchains};
+use outrigger_repository::{DependencyFolder, Error, OBJECTS, SandboxRepository, WorkTree};
 use outrigger_sandbox_native::{HostPaths, ImageDigest, Native, ProjectTemplate};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::project_content::{AGENT, ProjectContent};
+use crate::session::now_ms;
 use crate::setup::Preparation;
 use crate::show::amounts::size;
 use crate::show::{self, Screen, Tone};
@@ -72,20 +74,26 @@ pub(crate) async fn prepare(
     let mut host = HostPaths { read_only: tools.shown, elsewhere: Vec::new(), workspace };
     let (digests, mut dependencies): (Vec<_>, Vec<_>) =
         layers.into_iter().map(|it| (it.digest, it.path)).unzip();
-    let history = history(paths, native, dir, screen).await?;
-    if let Some((objects, _)) = &history {
-        host.elsewhere.push((objects.clone(), PathBuf::from(OBJECTS)));
+    let mut often = Vec::new();
+    if let Some(cache) = tools.go_cache
+        && let Some(digest) = go_cache(paths, native, &cache, screen).await?
+    {
+        host.elsewhere.push((cache, PathBuf::from(GO_CACHE)));
+        often.push(digest);
+    }
+    if let Some((objects, digest)) = history(paths, native, dir, screen).await? {
+        host.elsewhere.push((objects, PathBuf::from(OBJECTS)));
+        often.push(digest);
         dependencies.push(".git".to_owned());
     }
     let source = dir.display().to_string();
     let mut project = ProjectTemplate { layers: digests, env, host, source };
-    let history = history.map(|(_, digest)| digest);
-    let preparation = Preparation { paths, config, native, content, history };
+    let preparation = Preparation { paths, config, native, content, often: &often };
     if let Some(made) = preparation.prepare(&project, &dependencies, screen).await? {
         project.layers.push(made.layer);
         dependencies.extend(made.folders);
     }
-    project.layers.extend(history);
+    project.layers.extend(often);
     let template = native.save_project(project).await;
     let template =
         template.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
@@ -150,21 +158,50 @@ async fn layers(
             continue;
         }
         let what = format!("bringing {name} along, {}", size(folder.bytes));
-        let digest = screen.during(&what, layer(paths, native, dir, &folder)).await?;
+        let (whole, part, scratch) = (dir.to_owned(), folder.clone(), paths.scratch());
+        let packing = move || part.archive(&whole, Path::new(WORKSPACE), AGENT, &scratch);
+        let making = layer(paths, native, (dir, &folder.version), packing);
+        let digest = screen.during(&what, making).await?;
         layers.push(DependencyLayer { path: name, folder, digest });
     }
     Ok(layers)
 }
 
-/// The layer of a folder: the one that was made of it before, unless it changed.
-async fn layer(
+/// The layer of what Go compiled on this machine. Without it Go compiles its own library in
+/// every session.
+async fn go_cache(
     paths: &Paths,
     native: &Native,
     dir: &Path,
-    folder: &DependencyFolder,
+    screen: &mut Screen,
+) -> Outcome<Option<ImageDigest>> {
+    let whole = dir.to_owned();
+    let cache = match tokio::task::spawn_blocking(move || GoCache::look(&whole)).await {
+        Ok(Ok(cache)) => cache,
+        Ok(Err(error)) => {
+            let text = format!("! what Go compiled does not come along: {error}");
+            screen.note(Tone::Warning, text);
+            return Ok(None);
+        }
+        Err(panic) => return Err(Failure::from_error(Kind::AgentFailed, &panic)),
+    };
+    let (version, scratch) = (cache.version.clone(), paths.scratch());
+    let now_s = i64::try_from(now_ms() / 1_000).unwrap_or(i64::MAX);
+    let packing = move || cache.archive(AGENT, &scratch, now_s).map_err(Error::Archive);
+    let making = layer(paths, native, (dir, &version), packing);
+    screen.during("bringing Go's build cache along", making).await.map(Some)
+}
+
+/// The layer of something in a directory: the one that was made of this version of it before,
+/// if it is still there.
+async fn layer(
+    paths: &Paths,
+    native: &Native,
+    (dir, version): (&Path, &str),
+    packing: impl FnOnce() -> Result<File, Error> + Send + 'static,
 ) -> Outcome<ImageDigest> {
     let failed = |error| Failure::from_error(Kind::SandboxUnavailable, &error);
-    let kept = paths.dependencies().join(&folder.version);
+    let kept = paths.dependencies().join(version);
     let known =
         std::fs::read_to_string(&kept).ok().and_then(|text| ImageDigest::parse(text.trim()));
     if let Some(known) = known
@@ -172,8 +209,6 @@ async fn layer(
     {
         return Ok(known);
     }
-    let (whole, part, scratch) = (dir.to_owned(), folder.clone(), paths.scratch());
-    let packing = move || part.archive(&whole, Path::new(WORKSPACE), AGENT, &scratch);
     let archive = blocking(dir, packing).await?;
     let digest = native.add_layer(archive).await.map_err(failed)?;
     // Without the note it is packed again the next time.

@@ -51,8 +51,8 @@ pub(crate) struct Preparation<'a> {
     pub(crate) config: &'a Config,
     pub(crate) native: &'a Native,
     pub(crate) content: ProjectContent<'a>,
-    /// The layer of the history, which is another one after each commit.
-    pub(crate) history: Option<ImageDigest>,
+    /// Layers that are others after each commit and each build, such as the history's.
+    pub(crate) often: &'a [ImageDigest],
 }
 
 impl Preparation<'_> {
@@ -72,7 +72,7 @@ impl Preparation<'_> {
             return Ok(Some(layer));
         }
         let mut project = project.clone();
-        project.layers.extend(self.history);
+        project.layers.extend(self.often);
         let template = self.native.save_project(project).await.map_err(|error| failed(&error))?;
         let id = SandboxId::new(format!("setup-{}", Uuid::new_v4().simple()));
         let id = id.map_err(|error| storage(&error))?;

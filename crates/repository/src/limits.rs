@@ -20,6 +20,8 @@ pub const WRITE_BYTES: usize = 1 << 20;
 pub const VERSION_FILE_BYTES_MAX: u64 = 64 << 10;
 /// A file that says which versions a project depends on.
 pub const LOCK_FILE_BYTES_MAX: u64 = 64 << 20;
+/// Files of Go's build cache that come along.
+pub const GO_CACHE_FILES_MAX: usize = 200_000;
 /// The path of a directory in its repository, from which commands begin.
 pub const PREFIX_BYTES_MAX: usize = 1_024;
 /// Pairs of a file that is gone and one that is new that are compared for a rename; among more,

@@ -6,6 +6,7 @@
 //! project's file no more than a version's name: what is shown lies where the manager keeps
 //! what it installed.
 
+mod go;
 mod java;
 mod node;
 mod python;
@@ -19,6 +20,7 @@ use std::path::{Component, Path, PathBuf};
 use self::search::{Search, is_seen};
 use crate::WorkTree;
 
+pub use self::go::{GO_CACHE, GoCache};
 pub use self::search::{Shell, Toolchain, Toolchains};
 
 /// Where every sandbox over the host's tools has programs already.
@@ -60,7 +62,7 @@ pub fn toolchains(tree: &WorkTree, shell: &Shell) -> Toolchains {
     }
     python::of_environments(&mut search);
     java::of_home(&mut search);
-    go(&mut search);
+    go::find(&mut search);
     let system = SYSTEM.iter().map(PathBuf::from);
     let mut tools = search.tools;
     tools.path.extend(system.filter(|dir| dir.is_dir()));
@@ -111,21 +113,6 @@ fn entry(search: &mut Search<'_>, entry: &Path) {
     if !done && !real.ends_with("shims") {
         search.plain(&real);
     }
-}
-
-/// Go finds its own tools from where it is; what it downloaded lies elsewhere.
-fn go(search: &mut Search<'_>) {
-    if !search.tools.path.iter().any(|dir| dir.join("go").is_file()) {
-        return;
-    }
-    let workspace = search.shell.dir("GOPATH", "go");
-    let modules = search.shell.vars.get("GOMODCACHE").map(PathBuf::from);
-    let modules = modules.unwrap_or_else(|| workspace.join("pkg/mod"));
-    if search.show(&modules) {
-        search.set("GOMODCACHE", modules.display().to_string());
-    }
-    search.set("GOPROXY", "off");
-    search.set("GOTOOLCHAIN", "local");
 }
 
 #[cfg(test)]

@@ -48,6 +48,8 @@ pub struct Toolchains {
     pub path: Vec<PathBuf>,
     /// Further variables.
     pub env: BTreeMap<String, String>,
+    /// Where Go keeps what it compiled.
+    pub go_cache: Option<PathBuf>,
     /// What a person should know: a version that is not installed, and what is used instead.
     pub notes: Vec<String>,
 }

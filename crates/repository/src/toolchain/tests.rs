@@ -63,6 +63,9 @@ impl Home {
         for (name, value) in tools.env.iter().filter(|(name, _)| is_ours(name)) {
             told += &format!("{name}={value}\n");
         }
+        for cache in tools.go_cache.iter().filter(|_| has_go) {
+            told += &format!("compiled {}\n", cache.display());
+        }
         for note in &tools.notes {
             told += &format!("! {note}\n");
         }
@@ -266,6 +269,8 @@ fn a_directory_of_programs_is_shown_with_what_belongs_to_it() {
     home.program("sdk/go1.22/bin/go");
     home.file("sdk/go1.22/pkg/x", "");
     home.file("go/pkg/mod/x", "");
+    home.file(".cache/go-build/00/x", "");
+    home.file(".cache/go-build/README", "");
     home.program(".local/bin/tool");
     home.file(".local/share/uv/tools/ruff/x", "");
     home.program("jdk/bin/java");
@@ -285,21 +290,22 @@ fn a_directory_of_programs_is_shown_with_what_belongs_to_it() {
     home.check(
         &vars,
         expect![[r#"
-        ruby 3.3.0, says ~/work/project/.tool-versions
-        show ~/.asdf/installs/ruby/3.3.0
-        show ~/.local/bin
-        show ~/.local/share/uv/tools
-        show ~/go/pkg/mod
-        show ~/jdk
-        show ~/sdk/go1.22
-        PATH ~/sdk/go1.22/bin
-        PATH ~/.local/bin
-        PATH ~/.asdf/installs/ruby/3.3.0/bin
-        CFLAGS=-O2
-        GOMODCACHE=~/go/pkg/mod
-        GOPROXY=off
-        GOTOOLCHAIN=local
-        JAVA_HOME=~/jdk
-    "#]],
+            ruby 3.3.0, says ~/work/project/.tool-versions
+            show ~/.asdf/installs/ruby/3.3.0
+            show ~/.local/bin
+            show ~/.local/share/uv/tools
+            show ~/go/pkg/mod
+            show ~/jdk
+            show ~/sdk/go1.22
+            PATH ~/sdk/go1.22/bin
+            PATH ~/.local/bin
+            PATH ~/.asdf/installs/ruby/3.3.0/bin
+            CFLAGS=-O2
+            GOMODCACHE=~/go/pkg/mod
+            GOPROXY=off
+            GOTOOLCHAIN=local
+            JAVA_HOME=~/jdk
+            compiled ~/.cache/go-build
+        "#]],
     );
 }
