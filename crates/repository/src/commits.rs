@@ -113,6 +113,8 @@ impl CommitTarget {
         }
         let branch = head.strip_prefix(b"ref: ").and_then(|it| refs.get(str::from_utf8(it).ok()?));
         let head = ObjectId::parse(branch.map_or(head, Vec::as_slice));
+        // A branch of ours that the person works on is theirs.
+        tips.extend(head);
         let objects = git.common.dir(Path::new("objects"));
         let objects =
             objects.map_err(Error::unreadable(&git.common_place, Path::new("objects")))?;

@@ -141,7 +141,11 @@ fn commits_come_back_as_they_were_made() {
     world.git("a", &["pack-refs", "--all"]);
     assert_eq!(take(&world, "tree", "it").1, BranchOutcome::Unchanged);
     world.git("a", &["fsck", "--strict", "--full"]);
-    // What the person has is theirs.
+    // What the person has is theirs, and what they work on.
+    world.git("a", &["checkout", "-q", "outrigger/it-3"]);
+    let target = CommitTarget::open(&world.path("a")).unwrap().unwrap();
+    assert!(judged(&world, &target, &[]).unwrap().is_none());
+    world.git("a", &["checkout", "-q", "main"]);
     world.git("a", &["merge", "-q", "outrigger/it-3"]);
     let target = CommitTarget::open(&world.path("a")).unwrap().unwrap();
     assert!(judged(&world, &target, &[]).unwrap().is_none());
