@@ -78,6 +78,17 @@ impl Git {
             && real(&own.join(path(named.trim_ascii_end()))) == top
     }
 
+    /// Whether what it keeps lies where a repository above keeps those of its submodules.
+    pub(crate) fn is_submodule(&self) -> bool {
+        let (Ok(own), Ok(top)) =
+            (std::fs::canonicalize(&self.place), std::fs::canonicalize(&self.top))
+        else {
+            return false;
+        };
+        let mut above = top.ancestors().skip(1);
+        above.any(|folder| own.starts_with(folder.join(".git/modules")))
+    }
+
     /// The index. A repository to which nothing was added has none.
     pub(crate) fn index(&self) -> Result<Option<Vec<u8>>, Error> {
         self.read(&self.own, "index", limits::INDEX_BYTES_MAX)

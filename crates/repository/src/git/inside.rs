@@ -35,6 +35,10 @@ impl SandboxRepository {
     /// If a file of it can't be read.
     pub fn read(dir: &Path) -> Result<Option<Result<Self, String>>, Error> {
         let Some(git) = Git::find(dir)?.filter(|git| git.top == dir) else { return Ok(None) };
+        if !git.is_of_top() && !git.is_submodule() {
+            let why = "its `.git` leads to a repository that does not know the directory";
+            return Ok(Some(Err(why.to_owned())));
+        }
         if let Some(why) = git.unsuited() {
             return Ok(Some(Err(why.to_owned())));
         }

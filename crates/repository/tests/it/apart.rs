@@ -135,6 +135,26 @@ fn a_sandbox_gets_the_history_and_nothing_that_runs() {
 }
 
 #[test]
+fn another_repository_that_a_directory_names_does_not_go_along() {
+    let world = World::new();
+    world.write("private/secret", "x");
+    world.git("private", &["init", "-q"]);
+    world.git("private", &["add", "."]);
+    world.git("private", &["commit", "-qm", "private"]);
+    world.write("project/a", "x");
+    world.write("project/.git", format!("gitdir: {}\n", world.path("private/.git").display()));
+    let why = SandboxRepository::read(&world.path("project")).unwrap().unwrap().unwrap_err();
+    assert!(why.contains("does not know the directory"), "{why}");
+    // A submodule is one that the repository above knows.
+    fs::create_dir_all(world.path("private/.git/modules")).unwrap();
+    world.write("private/sub/a", "x");
+    world.git("private", &["init", "-q", "--separate-git-dir", ".git/modules/sub", "sub"]);
+    world.git("private/sub", &["add", "."]);
+    world.git("private/sub", &["commit", "-qm", "in it"]);
+    SandboxRepository::read(&world.path("private/sub")).unwrap().unwrap().unwrap();
+}
+
+#[test]
 fn a_repository_that_can_not_go_along_says_why() {
     let world = World::new();
     world.write("a/src/main", "one");
