@@ -91,6 +91,11 @@ impl Git {
     /// Why a sandbox can't have it, nor give anything to it, if it can't.
     pub(crate) fn unsuited(&self) -> Option<&'static str> {
         let has = |path: &str| matches!(self.common.stat(Path::new(path)), Ok(Some(_)));
+        let objects = self.common.stat(Path::new("objects"));
+        if !objects.is_ok_and(|found| found.is_some_and(|stat| stat.is_dir())) {
+            // A link could show another repository's.
+            return Some("its objects are in no folder of its own");
+        }
         if has("reftable") {
             return Some("its references are in a reftable, which is not read here");
         }

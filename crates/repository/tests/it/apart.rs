@@ -145,6 +145,11 @@ fn another_repository_that_a_directory_names_does_not_go_along() {
     world.write("project/.git", format!("gitdir: {}\n", world.path("private/.git").display()));
     let why = SandboxRepository::read(&world.path("project")).unwrap().unwrap().unwrap_err();
     assert!(why.contains("does not know the directory"), "{why}");
+    // Nor do its objects alone.
+    world.write("linked/.git/HEAD", "ref: refs/heads/main\n");
+    symlink(world.path("private/.git/objects"), world.path("linked/.git/objects")).unwrap();
+    let why = SandboxRepository::read(&world.path("linked")).unwrap().unwrap().unwrap_err();
+    assert!(why.contains("no folder of its own"), "{why}");
     // A submodule is one that the repository above knows.
     fs::create_dir_all(world.path("private/.git/modules")).unwrap();
     world.write("private/sub/a", "x");
