@@ -31,8 +31,8 @@ pub(crate) const SETUP_SANDBOX_MS_MAX: u64 = 3 * 3_600_000;
 pub(crate) const SETUP_PATHS_MAX: usize = 1_000;
 /// Files that are taken out of their sandbox at once.
 pub(crate) const SETUP_READS_MAX: usize = 16;
-/// The end of what one of them printed, where it failed.
-pub(crate) const SETUP_TAIL_BYTES: usize = 4 << 10;
+/// Lines of what one of them printed, where it failed.
+pub(crate) const SETUP_TAIL_LINES: usize = 40;
 /// Bytes of all variables that a template says.
 pub(crate) const TEMPLATE_ENV_BYTES_MAX: usize = 24 << 10;
 /// What an error shows of a line of a configuration.

@@ -13,7 +13,7 @@ use outrigger_sandbox::{
 };
 use outrigger_sandbox_native::{ImageDigest, Native, ProjectTemplate};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ use crate::paths::Paths;
 use crate::project_content::{AGENT, ProjectContent};
 use crate::session::now_ms;
 use crate::show::amounts::size;
-use crate::show::{self, Screen, Tone, inert};
+use crate::show::{self, OutputTail, Screen, Tone, inert};
 use crate::{limits, repository};
 
 const FAILED_HINT: &str =
@@ -141,10 +141,10 @@ impl Preparation<'_> {
         for (index, line) in commands.iter().enumerate() {
             let what = format!("sandbox.setup: {}", inert(line));
             if let Some(failed) = screen.during(&what, run(sandbox, (index, line), prefix)).await? {
-                for line in failed.printed.lines() {
-                    screen.note(Tone::Plain, format!("  │ {}", inert(line)));
+                for line in &failed.printed {
+                    screen.note(Tone::Plain, format!("  │ {line}"));
                 }
-                let text = format!("sandbox.setup: `{}` {}", inert(line), failed.how);
+                let text = format!("sandbox.setup: `{}` failed: {}", inert(line), failed.how);
                 return Err(Failure::new(Kind::Usage, text).hint(FAILED_HINT));
             }
         }
@@ -176,7 +176,7 @@ fn tell(made: &SetupLayer, screen: &Screen) {
 struct FailedCommand {
     how: String,
     /// The end of what it printed.
-    printed: String,
+    printed: Vec<String>,
 }
 
 async fn run(
@@ -189,18 +189,16 @@ async fn run(
     request.cwd = prefix.map(str::to_owned);
     request.deadline_ms = limits::SETUP_COMMAND_MS_MAX;
     request.streams = Streams::Merged;
-    let tail = OutputEnd::default();
-    let done = sandbox.execute(request, &tail).await.map_err(|error| failed(&error))?;
+    let output = SetupOutput::default();
+    let done = sandbox.execute(request, &output).await.map_err(|error| failed(&error))?;
     let how = match done.end {
         End::Exited(0) => return Ok(None),
-        End::Exited(code) => format!("ended with exit code {code}"),
-        End::Signalled(signal) => format!("was ended by signal {signal}"),
-        End::OutOfMemory => "was killed: out of memory".to_owned(),
-        End::Deadline => format!("was killed after {} s", limits::SETUP_COMMAND_MS_MAX / 1_000),
-        End::DiskFull => "was killed: the disk of the sandbox is full".to_owned(),
-        End::Killed => "was killed".to_owned(),
+        End::Exited(code) => format!("exit code {code}"),
+        end => show::killed(end, limits::SETUP_COMMAND_MS_MAX / 1_000).unwrap_or_default(),
     };
-    Ok(Some(FailedCommand { how, printed: tail.text() }))
+    let tail = output.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let printed = tail.last(limits::SETUP_TAIL_LINES).collect();
+    Ok(Some(FailedCommand { how, printed }))
 }
 
 /// The files as an archive that becomes a layer.
@@ -228,22 +226,12 @@ async fn add(
 
 /// The end of what a command prints.
 #[derive(Default)]
-struct OutputEnd(Mutex<VecDeque<u8>>);
+struct SetupOutput(Mutex<OutputTail>);
 
-impl OutputEnd {
-    fn text(&self) -> String {
-        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
-    }
-}
-
-impl OutputSink for OutputEnd {
+impl OutputSink for SetupOutput {
     fn output(&self, output: Output<'_>) {
         let (Output::Stdout(piece) | Output::Stderr(piece)) = output;
-        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        bytes.extend(piece);
-        let old = bytes.len().saturating_sub(limits::SETUP_TAIL_BYTES);
-        bytes.drain(..old);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(piece);
     }
 }
 

@@ -19,6 +19,7 @@ mod typed_lines;
 use anstream::AutoStream;
 use outrigger_agent::{Record, Seq, SessionId};
 use outrigger_engine::{LiveOutput, Warning};
+use outrigger_sandbox::End;
 use serde_json::json;
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
@@ -28,6 +29,7 @@ use tokio::sync::Mutex;
 pub(crate) use amounts::count;
 pub(crate) use arguments::{arguments, file_text};
 pub(crate) use inert::{escaped, inert, word};
+pub(crate) use output_tail::OutputTail;
 pub(crate) use status::{Status, is_dumb};
 pub(crate) use timeline::{Line, Tone};
 pub(crate) use totals::Totals;
@@ -313,6 +315,19 @@ fn of_record(record: &Record) -> String {
 /// One JSON value as a line of standard output.
 pub(crate) fn line(value: &serde_json::Value) -> Outcome {
     out(&value.to_string())
+}
+
+/// How a command was ended that did not exit, which had so many seconds. Nothing for one that
+/// did.
+pub(crate) fn killed(end: End, seconds: u64) -> Option<String> {
+    match end {
+        End::Exited(_) => None,
+        End::Signalled(signal) => Some(format!("ended by signal {signal}")),
+        End::OutOfMemory => Some("killed: the sandbox's memory is used up".to_owned()),
+        End::Deadline => Some(format!("killed: still running after {seconds} s")),
+        End::Killed => Some("killed".to_owned()),
+        End::DiskFull => Some("killed: the sandbox's disk is full".to_owned()),
+    }
 }
 
 /// A line of standard output, cut to the width of the terminal if it is one.

@@ -8,15 +8,15 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufWriter, Seek};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use outrigger_beneath::{Dir, Stat};
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
 
+use crate::hex::hex;
 use crate::layer::LayerBuilder;
-use crate::scratch::nameless;
 use crate::{Error, TooLarge, limits};
 
 /// Folders of what a project depends on, each with the files beside which it is one.
@@ -104,9 +104,7 @@ impl DependencyFolder {
                 hasher.update(format!(" {} {:?}\n", stat.bytes, stat.version));
             }
         }
-        let digest: [u8; 32] = hasher.finalize().into();
-        let version = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { path: path.to_owned(), files, bytes, version })
+        Ok(Self { path: path.to_owned(), files, bytes, version: hex(hasher.finalize()) })
     }
 
     /// Packs it into a tar archive, uncompressed and at its beginning, in which it stands in
@@ -123,9 +121,7 @@ impl DependencyFolder {
         scratch: &Path,
     ) -> Result<File, Error> {
         let opened = Dir::open(dir).map_err(Error::directory(dir))?;
-        let file = nameless(scratch).map_err(Error::Archive)?;
-        let buffered = BufWriter::with_capacity(limits::WRITE_BYTES, file);
-        let mut layer = LayerBuilder::new(buffered, top, owner);
+        let mut layer = LayerBuilder::begin(scratch, top, owner).map_err(Error::Archive)?;
         let above: Vec<&Path> = self.path.ancestors().collect();
         for path in above.into_iter().rev() {
             layer.folder(path, 0o755, 0).map_err(Error::Archive)?;
@@ -133,12 +129,7 @@ impl DependencyFolder {
         for entry in entries(dir, &opened, &self.path)? {
             entry.add(&mut layer, dir, &opened)?;
         }
-        let finished = layer.finish().and_then(|buffered| {
-            let mut archive = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
-            archive.rewind()?;
-            Ok(archive)
-        });
-        finished.map_err(Error::Archive)
+        layer.end().map_err(Error::Archive)
     }
 }
 

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::io::{self, BufWriter, Seek};
+use std::io::{self, BufWriter};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::EntryKind;
 
+use crate::File;
 use crate::layer::LayerBuilder;
-use crate::scratch::nameless;
-use crate::{File, limits};
 
 /// Builds one. Everything in it was changed at the same time, and belongs to one user.
 pub struct FileLayer {
@@ -32,8 +31,7 @@ impl FileLayer {
     /// # Errors
     /// If no file can be made in `scratch`.
     pub fn new(scratch: &Path, owner: u64, owned: &[&Path], modified_s: i64) -> io::Result<Self> {
-        let file = BufWriter::with_capacity(limits::WRITE_BYTES, nameless(scratch)?);
-        let layer = LayerBuilder::new(file, Path::new(""), owner);
+        let layer = LayerBuilder::begin(scratch, Path::new(""), owner)?;
         let owned = owned.iter().map(|path| (*path).to_owned()).collect();
         Ok(Self { layer, folders: BTreeSet::new(), owned, modified_s })
     }
@@ -64,9 +62,6 @@ impl FileLayer {
     /// # Errors
     /// If it can't be written.
     pub fn finish(self) -> io::Result<std::fs::File> {
-        let buffered = self.layer.finish()?;
-        let mut archive = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
-        archive.rewind()?;
-        Ok(archive)
+        self.layer.end()
     }
 }

@@ -2,8 +2,12 @@
 //!
 //! Owns its headers: everything in it stands in one folder and belongs to one user.
 
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+
+use crate::limits;
+use crate::scratch::nameless;
 
 /// Builds one.
 pub(crate) struct LayerBuilder<'a, W: Write> {
@@ -63,5 +67,20 @@ impl<'a, W: Write> LayerBuilder<'a, W> {
     /// Ends it.
     pub(crate) fn finish(self) -> io::Result<W> {
         self.builder.into_inner()
+    }
+}
+
+impl<'a> LayerBuilder<'a, BufWriter<File>> {
+    /// In a file without a name.
+    pub(crate) fn begin(scratch: &Path, top: &'a Path, owner: u64) -> io::Result<Self> {
+        let file = BufWriter::with_capacity(limits::WRITE_BYTES, nameless(scratch)?);
+        Ok(Self::new(file, top, owner))
+    }
+
+    /// The file, at its beginning.
+    pub(crate) fn end(self) -> io::Result<File> {
+        let mut archive = self.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+        archive.rewind()?;
+        Ok(archive)
     }
 }

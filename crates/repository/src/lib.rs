@@ -15,6 +15,7 @@ mod file_layer;
 mod generated;
 mod git;
 mod hazard;
+mod hex;
 mod layer;
 pub mod limits;
 mod listing;

@@ -4,6 +4,7 @@ use outrigger_beneath::Dir;
 use sha2::{Digest, Sha256};
 
 use crate::git::bounded;
+use crate::hex::hex;
 use crate::{Error, WorkTree, limits};
 
 const NAMES: [&str; 33] = [
@@ -63,6 +64,5 @@ pub fn lock_digest(tree: &WorkTree) -> Result<String, Error> {
         hasher.update(format!("\0{}\0", contents.len()));
         hasher.update(contents);
     }
-    let digest: [u8; 32] = hasher.finalize().into();
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(hasher.finalize()))
 }

@@ -68,7 +68,8 @@ impl FilledSandbox {
     /// filled, or the file itself.
     #[must_use]
     pub fn folders(&self, made: &[MadeFile]) -> BTreeSet<String> {
-        let paths = made.iter().filter_map(|file| file.path.strip_prefix("/workspace/"));
+        let paths = made.iter().filter_map(|file| file.path.strip_prefix(WORKSPACE));
+        let paths = paths.map(|path| path.trim_start_matches('/'));
         paths.map(|path| topmost(path, &self.filled).to_owned()).collect()
     }
 }

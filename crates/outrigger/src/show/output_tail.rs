@@ -57,13 +57,17 @@ impl OutputTail {
 
     /// The last rows, each in one row of the terminal.
     pub(crate) fn rows(&self, rows_max: usize, columns: usize) -> Vec<Row> {
-        let open = (!self.open.is_empty()).then(|| line(&self.open));
-        let all = self.lines.iter().cloned().chain(open);
-        let skipped =
-            (self.lines.len() + usize::from(!self.open.is_empty())).saturating_sub(rows_max);
         let detail = row::style(Tone::Detail);
         let of = |text: String| Row::new(detail, "  │ ").with(detail, &text).cut(columns);
-        all.skip(skipped).map(of).collect()
+        self.last(rows_max).map(of).collect()
+    }
+
+    /// The last lines.
+    pub(crate) fn last(&self, lines_max: usize) -> impl Iterator<Item = String> {
+        let open = (!self.open.is_empty()).then(|| line(&self.open));
+        let lines = self.lines.len() + usize::from(open.is_some());
+        let all = self.lines.iter().cloned().chain(open);
+        all.skip(lines.saturating_sub(lines_max))
     }
 
     /// Lines that there were, with the one that goes on.

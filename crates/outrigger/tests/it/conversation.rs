@@ -58,9 +58,7 @@ const CONVERSE: &str = "$O --script ../turns.toml";
 /// One turn, from the prompt to the prompt.
 fn one_turn(tmux: &Tmux<'_>) {
     tmux.until("/help");
-    tmux.types("What is here?");
-    tmux.keys(&["Enter"]);
-    tmux.until("/apply writes back");
+    tmux.say("What is here?", "/apply writes back");
 }
 
 #[test]
@@ -106,12 +104,8 @@ fn a_dumb_terminal_and_pipes_get_lines() {
             let world = world(TURNS);
             let tmux = Tmux::new(&world, (80, 60), &format!("TERM=dumb {CONVERSE}"));
             tmux.until("›");
-            tmux.types("What is here?");
-            tmux.keys(&["Enter"]);
-            tmux.until("/apply writes back");
-            tmux.types("/diff");
-            tmux.keys(&["Enter"]);
-            tmux.until("+one");
+            tmux.say("What is here?", "/apply writes back");
+            tmux.say("/diff", "+one");
             tmux.keys(&["C-d"]);
             assert_eq!(tmux.ended(), 0);
             expect_file!["conversation/dumb.txt"].assert_eq(&tmux.shown());
@@ -123,9 +117,7 @@ fn a_dumb_terminal_and_pipes_get_lines() {
             let line = format!("{CONVERSE} | dd ibs=1 obs=1 2>/dev/null");
             let tmux = Tmux::new(&world, (80, 60), &line);
             tmux.until("›");
-            tmux.types("What is here?");
-            tmux.keys(&["Enter"]);
-            tmux.until("/apply writes back");
+            tmux.say("What is here?", "/apply writes back");
             tmux.keys(&["C-d"]);
             assert_eq!(tmux.ended(), 0);
             expect_file!["conversation/slow_pipe.txt"].assert_eq(&tmux.shown());
@@ -136,9 +128,7 @@ fn a_dumb_terminal_and_pipes_get_lines() {
             let line = format!("({CONVERSE}; echo \"ended with $?\" >&2) | head -1");
             let tmux = Tmux::new(&world, (80, 60), &line);
             tmux.until("● outrigger");
-            tmux.types("What is here?");
-            tmux.keys(&["Enter"]);
-            tmux.until("ended with 0");
+            tmux.say("What is here?", "ended with 0");
         });
     });
 }
@@ -155,9 +145,7 @@ calls = [{ name = "execute", arguments = { command = "seq -f 'line %g of a text 
     // So low that the rows of the conversation fill it.
     let tmux = Tmux::new(&world, (100, 24), CONVERSE);
     tmux.until("/help");
-    tmux.types("Wait.");
-    tmux.keys(&["Enter"]);
-    tmux.until("line 20 of");
+    tmux.say("Wait.", "line 20 of");
     tmux.types("a text that is written meanwhile");
     for columns in [60, 90, 50] {
         tmux.resize(columns);
@@ -199,9 +187,7 @@ text = "That is all."
     world.configure(&format!("[policy]\nfiles = [{rules:?}]\n"));
     let tmux = Tmux::new(&world, (80, 40), CONVERSE);
     tmux.until("/help");
-    tmux.types("Do it.");
-    tmux.keys(&["Enter"]);
-    tmux.until("y yes · n no · a always");
+    tmux.say("Do it.", "y yes · n no · a always");
     // A key that comes with the question belongs to the text.
     let chosen = |key: &str, then: &str| {
         let typed = format!("› {key}\n");
@@ -219,9 +205,7 @@ text = "That is all."
     tmux.keys(&["a"]);
     tmux.until("│ echo two");
     chosen("n", "no; why?");
-    tmux.types("one is enough");
-    tmux.keys(&["Enter"]);
-    tmux.until("● done\n  ");
+    tmux.say("one is enough", "● done\n  ");
     expect_file!["conversation/questions.txt"].assert_eq(&tmux.shown());
     let events = world.events(&world.session());
     let answers: Vec<_> = events.iter().filter(|event| event["answered"].is_object()).collect();
@@ -254,9 +238,7 @@ text = "That is all."
     fs::write(world.path("careful.cedar"), narrow).unwrap();
     // What is typed ahead is no answer.
     let tmux = Tmux::new(&world, (80, 60), "$O run --script ../turns.toml 'Do it.'");
-    tmux.types("x");
-    tmux.keys(&["Enter"]);
-    tmux.until("y yes · n no · a always");
+    tmux.say("x", "y yes · n no · a always");
     tmux.keys(&["y", "Enter"]);
     tmux.until("+two");
     assert_eq!(tmux.ended_by(&["C-d"]), 10);
@@ -295,30 +277,25 @@ text = "Three."
     let file = world.path("repo/file");
     let holds = |text: &str| assert_eq!(fs::read_to_string(&file).unwrap(), text);
     let tmux = Tmux::new(&world, (80, 50), CONVERSE);
-    let say = |text: &str, then: &str| {
-        tmux.types(text);
-        tmux.keys(&["Enter"]);
-        tmux.until(then);
-    };
     tmux.until("/help");
     tmux.paste("Two,\nplease.");
     tmux.until("  please.");
-    say("", "/apply writes back");
-    say("/apply", "1 file written back to");
+    tmux.say("", "/apply writes back");
+    tmux.say("/apply", "1 file written back to");
     holds("two\n");
-    say("Three.", "[scripted] Three.");
+    tmux.say("Three.", "[scripted] Three.");
     until("both turns are over", || (tmux.shown().matches("● done").count() == 2).then_some(()));
-    say("/cost", "tokens");
-    say("/apply", "");
+    tmux.say("/cost", "tokens");
+    tmux.say("/apply", "");
     let written = || fs::read_to_string(&file).is_ok_and(|text| text == "three\n").then_some(());
     until("it is written back", written);
-    say("/undo", "1 file as before");
+    tmux.say("/undo", "1 file as before");
     holds("two\n");
-    say("/undo", "");
+    tmux.say("/undo", "");
     let back = || fs::read_to_string(&file).is_ok_and(|text| text == "one\n").then_some(());
     until("it is taken back", back);
-    say("/rewind", "back to checkpoint");
-    say("/sessions", "/sessions NAME goes on with one");
+    tmux.say("/rewind", "back to checkpoint");
+    tmux.say("/sessions", "/sessions NAME goes on with one");
 }
 
 #[test]
@@ -339,9 +316,7 @@ text = "What was said so far."
         ("/compact", "to be summarised before the next answer"),
         ("Two.", "● done\n  3 steps"),
     ] {
-        tmux.types(text);
-        tmux.keys(&["Enter"]);
-        tmux.until(then);
+        tmux.say(text, then);
     }
     // A script counts the replies of the conversation, which has none any more.
     let shown = tmux.shown();
@@ -364,14 +339,9 @@ text = "Two."
     world.git(&dir, &["add", "."]);
     world.git(&dir, &["commit", "-qm", "first"]);
     let tmux = Tmux::new(&world, (80, 50), CONVERSE);
-    let say = |text: &str, then: &str| {
-        tmux.types(text);
-        tmux.keys(&["Enter"]);
-        tmux.until(then);
-    };
     tmux.until("/help");
-    say("Two, please.", "/apply writes back");
-    say("/branch", "1 commit on the new branch outrigger/");
+    tmux.say("Two, please.", "/apply writes back");
+    tmux.say("/branch", "1 commit on the new branch outrigger/");
     tmux.until("1 file is not committed as it stands");
     let branches = world.git(&dir, &["branch", "--list", "outrigger/*", "--format=%(subject)"]);
     assert_eq!(branches, "empty\n");
@@ -391,9 +361,7 @@ text = "That is all."
     {
         let tmux = Tmux::new(&world, (80, 30), CONVERSE);
         tmux.until("/help");
-        tmux.types("Wait.");
-        tmux.keys(&["Enter"]);
-        tmux.until("… execute");
+        tmux.say("Wait.", "… execute");
         world.await_command();
     }
     let session = world.session();
@@ -431,9 +399,7 @@ text = "That is all."
     let tmux = Tmux::new(&world, (80, 30), CONVERSE);
     tmux.until("›");
     let prompt = begun.elapsed();
-    tmux.types("Print.");
-    tmux.keys(&["Enter"]);
-    tmux.until("… execute");
+    tmux.say("Print.", "… execute");
     let begun = Instant::now();
     tmux.types("heard");
     tmux.until("› heard");

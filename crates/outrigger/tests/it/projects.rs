@@ -112,7 +112,7 @@ fn a_project_is_prepared_once_for_what_its_lock_file_says() {
     let sessions = world.sessions().len();
     let failed = ["run", "--script", &script, "--dir", &dir_name, "task"];
     let told = world.ran(2, &failed).stderr;
-    let expected = "sandbox.setup: `echo no such tool; exit 3` ended with exit code 3\n";
+    let expected = "sandbox.setup: `echo no such tool; exit 3` failed: exit code 3\n";
     assert!(told.contains(expected) && told.contains("  │ no such tool\n"), "{told}");
     assert_eq!(world.sessions().len(), sessions);
 }

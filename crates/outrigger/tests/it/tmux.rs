@@ -64,6 +64,13 @@ impl<'a> Tmux<'a> {
         self.ask(&["send-keys", "-l", text]);
     }
 
+    /// Says a text, and waits until something is shown.
+    pub(crate) fn say(&self, text: &str, then: &str) {
+        self.types(text);
+        self.keys(&["Enter"]);
+        self.until(then);
+    }
+
     /// Pastes a text, as a terminal does that was asked to mark it.
     pub(crate) fn paste(&self, text: &str) {
         self.ask(&["set-buffer", text]);

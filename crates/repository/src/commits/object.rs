@@ -61,6 +61,11 @@ impl ObjectId {
         Self(hasher.chain_update(contents).finalize().into())
     }
 
+    /// The name of a file with these contents.
+    pub(crate) fn of_blob(contents: &[u8]) -> Self {
+        Self::of(ObjectKind::Blob, contents)
+    }
+
     /// From 40 hexadecimal digits.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let digit = |byte: u8| match byte {

@@ -3,7 +3,7 @@
 use outrigger_sandbox::EntryKind;
 
 use super::diff::TreeDiff;
-use super::object::{ObjectId, ObjectKind, mode};
+use super::object::{ObjectId, mode};
 use super::problem::CommitProblem;
 use crate::Change;
 
@@ -25,7 +25,7 @@ impl WorkFile {
                 (_, true) => mode::PROGRAM,
                 (_, false) => mode::FILE,
             };
-            (mode, ObjectId::of(ObjectKind::Blob, &after.contents))
+            (mode, ObjectId::of_blob(&after.contents))
         });
         Self { path: change.path.clone(), entry }
     }

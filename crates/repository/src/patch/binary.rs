@@ -5,7 +5,8 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use sha1::{Digest, Sha1};
+
+use crate::ObjectId;
 
 /// Bytes among which git looks for a NUL.
 const LOOKED_AT_BYTES: usize = 8_000;
@@ -22,10 +23,7 @@ pub(super) fn is_binary(contents: &[u8]) -> bool {
 
 /// The name that git has for contents, in a repository of SHA-1.
 pub(super) fn blob_name(contents: Option<&[u8]>) -> String {
-    let Some(contents) = contents else { return "0".repeat(40) };
-    let hasher = Sha1::new().chain_update(format!("blob {}\0", contents.len()));
-    let digest: [u8; 20] = hasher.chain_update(contents).finalize().into();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    contents.map_or("0".repeat(40), |contents| ObjectId::of_blob(contents).to_string())
 }
 
 /// The new contents, and the old ones for the way back.

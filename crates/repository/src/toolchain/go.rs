@@ -14,6 +14,7 @@ use outrigger_sandbox::EntryKind;
 use sha2::{Digest, Sha256};
 
 use super::search::Search;
+use crate::hex::hex;
 use crate::{Error, FileLayer, TooLarge, limits};
 
 /// Where a sandbox is shown the files.
@@ -73,9 +74,7 @@ impl GoCache {
         }
         let mut hasher = Sha256::new();
         files.iter().for_each(|path| hasher.update(path.as_os_str().as_encoded_bytes()));
-        let digest: [u8; 32] = hasher.finalize().into();
-        let version = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { files, version })
+        Ok(Self { files, version: hex(hasher.finalize()) })
     }
 
     /// A layer of links to its files as the sandbox is shown them, of the user `owner`.

@@ -143,15 +143,7 @@ fn object(name: &str, id: &ExecId, done: &ExecOutcome) -> serde_json::Value {
 
 /// Says what the exit code alone does not.
 fn explain(done: &ExecOutcome, timeout: u64, screen: &Screen) {
-    let ended = match done.end {
-        End::Exited(_) => None,
-        End::Signalled(signal) => Some(format!("ended by signal {signal}")),
-        End::OutOfMemory => Some("killed: the sandbox's memory is used up".to_owned()),
-        End::Deadline => Some(format!("killed: still running after {timeout} s")),
-        End::Killed => Some("killed".to_owned()),
-        End::DiskFull => Some("killed: the sandbox's disk is full".to_owned()),
-    };
-    if let Some(text) = ended {
+    if let Some(text) = show::killed(done.end, timeout) {
         screen.note(Tone::Warning, text);
     }
     let dropped = done.stdout_dropped_bytes + done.stderr_dropped_bytes;
