@@ -152,7 +152,7 @@ impl Room {
                 contents: contents.to_vec(),
                 mode,
                 executable: Some(true),
-                modified_s: None,
+                modified_ns: None,
                 precondition: Precondition::None,
             };
             self.sandbox.files(op).await.map_err(|error| format!("put evil in: {error}"))?;

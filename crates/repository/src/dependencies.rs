@@ -124,7 +124,7 @@ impl DependencyFolder {
         let mut layer = LayerBuilder::begin(scratch, top, owner).map_err(Error::Archive)?;
         let above: Vec<&Path> = self.path.ancestors().collect();
         for path in above.into_iter().rev() {
-            layer.folder(path, 0o755, 0).map_err(Error::Archive)?;
+            layer.folder(path, 0o755, (0, 0)).map_err(Error::Archive)?;
         }
         for entry in entries(dir, &opened, &self.path)? {
             entry.add(&mut layer, dir, &opened)?;
@@ -141,7 +141,7 @@ impl FolderEntry {
         opened: &Dir,
     ) -> Result<(), Error> {
         let Self { path, stat } = self;
-        let (mode, modified) = (stat.mode & 0o755, stat.version.modified.0);
+        let (mode, modified) = (stat.mode & 0o755, stat.version.modified);
         let added = match stat.kind {
             FileType::Directory => layer.folder(path, mode | 0o700, modified),
             FileType::RegularFile => {

@@ -16,7 +16,7 @@ pub struct FileLayer {
     layer: LayerBuilder<'static, BufWriter<std::fs::File>>,
     folders: BTreeSet<PathBuf>,
     owned: Vec<PathBuf>,
-    modified_s: i64,
+    modified: (i64, i64),
 }
 
 impl std::fmt::Debug for FileLayer {
@@ -33,7 +33,7 @@ impl FileLayer {
     pub fn new(scratch: &Path, owner: u64, owned: &[&Path], modified_s: i64) -> io::Result<Self> {
         let layer = LayerBuilder::begin(scratch, Path::new(""), owner)?;
         let owned = owned.iter().map(|path| (*path).to_owned()).collect();
-        Ok(Self { layer, folders: BTreeSet::new(), owned, modified_s })
+        Ok(Self { layer, folders: BTreeSet::new(), owned, modified: (modified_s, 0) })
     }
 
     /// Adds a file or link, with the folders above it, by its path from the root.
@@ -45,16 +45,16 @@ impl FileLayer {
         for folder in above.into_iter().rev() {
             let is_owned = self.owned.iter().any(|owned| folder.starts_with(owned));
             if is_owned && self.folders.insert(folder.to_owned()) {
-                self.layer.folder(folder, 0o755, self.modified_s)?;
+                self.layer.folder(folder, 0o755, self.modified)?;
             }
         }
         if file.kind == EntryKind::Link {
             let target = Path::new(OsStr::from_bytes(&file.contents));
-            return self.layer.link(path, target, self.modified_s);
+            return self.layer.link(path, target, self.modified);
         }
         let mode = if file.executable { 0o755 } else { 0o644 };
         let contents = (file.contents.as_slice(), file.contents.len() as u64);
-        self.layer.file(path, (mode, self.modified_s), contents).map(drop)
+        self.layer.file(path, (mode, self.modified), contents).map(drop)
     }
 
     /// The archive, at its beginning.

@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::limits;
+use crate::modified;
 use crate::scratch::nameless;
 
 /// Builds one.
@@ -22,9 +23,15 @@ impl<'a, W: Write> LayerBuilder<'a, W> {
         Self { top, owner, builder: tar::Builder::new(archive) }
     }
 
-    /// A folder, with when it was changed in seconds since 1970.
-    pub(crate) fn folder(&mut self, path: &Path, mode: u32, modified: i64) -> io::Result<()> {
-        let (inside, mut header) = self.entry(path, tar::EntryType::Directory, mode, modified);
+    /// A folder, with when it was changed in seconds since 1970 and nanoseconds.
+    pub(crate) fn folder(
+        &mut self,
+        path: &Path,
+        mode: u32,
+        modified: (i64, i64),
+    ) -> io::Result<()> {
+        let (inside, mut header) = self.entry(path, tar::EntryType::Directory, mode);
+        modified::set(&mut self.builder, &mut header, modified)?;
         self.builder.append_data(&mut header, inside, io::empty())
     }
 
@@ -32,34 +39,34 @@ impl<'a, W: Write> LayerBuilder<'a, W> {
     pub(crate) fn file(
         &mut self,
         path: &Path,
-        (mode, modified): (u32, i64),
+        (mode, modified): (u32, (i64, i64)),
         (contents, bytes): (impl Read, u64),
     ) -> io::Result<u64> {
-        let (inside, mut header) = self.entry(path, tar::EntryType::Regular, mode, modified);
+        let (inside, mut header) = self.entry(path, tar::EntryType::Regular, mode);
         header.set_size(bytes);
+        modified::set(&mut self.builder, &mut header, modified)?;
         let mut contents = contents.take(bytes);
         self.builder.append_data(&mut header, inside, &mut contents)?;
         Ok(contents.limit())
     }
 
-    pub(crate) fn link(&mut self, path: &Path, target: &Path, modified: i64) -> io::Result<()> {
-        let (inside, mut header) = self.entry(path, tar::EntryType::Symlink, 0o777, modified);
+    pub(crate) fn link(
+        &mut self,
+        path: &Path,
+        target: &Path,
+        modified: (i64, i64),
+    ) -> io::Result<()> {
+        let (inside, mut header) = self.entry(path, tar::EntryType::Symlink, 0o777);
+        modified::set(&mut self.builder, &mut header, modified)?;
         self.builder.append_link(&mut header, inside, target)
     }
 
-    fn entry(
-        &self,
-        path: &Path,
-        kind: tar::EntryType,
-        mode: u32,
-        modified: i64,
-    ) -> (PathBuf, tar::Header) {
+    fn entry(&self, path: &Path, kind: tar::EntryType, mode: u32) -> (PathBuf, tar::Header) {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(kind);
         header.set_uid(self.owner);
         header.set_gid(self.owner);
         header.set_mode(mode);
-        header.set_mtime(u64::try_from(modified).unwrap_or(0));
         header.set_size(0);
         (self.top.join(path), header)
     }

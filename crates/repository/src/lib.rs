@@ -20,6 +20,7 @@ mod layer;
 pub mod limits;
 mod listing;
 mod lock_files;
+mod modified;
 mod names;
 mod pack;
 mod patch;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use outrigger_beneath::{self as beneath, Dir, words};
@@ -10,6 +11,7 @@ use rustix::fs::FileType;
 use crate::dependencies::DependencyPolicy;
 use crate::error::{Error, TooLarge};
 use crate::listing::{self, Listing};
+use crate::modified;
 use crate::rules::Rules;
 use crate::scratch::nameless;
 
@@ -168,13 +170,12 @@ impl ArchiveBuilder<'_> {
         let meta = file.metadata().map_err(unreadable)?;
         self.size.count(meta.len())?;
         let mut header = tar::Header::new_gnu();
-        // Build tools look whether a file is newer than what they made of it.
-        let modified = std::os::unix::fs::MetadataExt::mtime(&meta);
-        header.set_mtime(u64::try_from(modified).unwrap_or(0));
         header.set_entry_type(tar::EntryType::Regular);
         header.set_size(meta.len());
         let mode = std::os::unix::fs::PermissionsExt::mode(&meta.permissions());
         header.set_mode(if mode & 0o111 == 0 { 0o644 } else { 0o755 });
+        let modified = (MetadataExt::mtime(&meta), MetadataExt::mtime_nsec(&meta));
+        modified::set(&mut self.builder, &mut header, modified).map_err(Error::Archive)?;
         // A file that grows meanwhile is cut.
         let mut contents = file.take(meta.len());
         self.builder.append_data(&mut header, name, &mut contents).map_err(Error::Archive)?;

@@ -63,8 +63,8 @@ pub enum FileOp {
         mode: WriteMode,
         /// Sets or clears the execute bits; `None` keeps them (a new file has none).
         executable: Option<bool>,
-        /// When it is said to have been changed last, in seconds since 1970; `None`: now.
-        modified_s: Option<i64>,
+        /// When it is said to have been changed last, in nanoseconds since 1970; `None`: now.
+        modified_ns: Option<i64>,
         /// What must hold of the file before.
         precondition: Precondition,
     },

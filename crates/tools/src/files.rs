@@ -160,7 +160,7 @@ pub(crate) async fn write_file(
             contents: piece.to_vec(),
             mode,
             executable: None,
-            modified_s: None,
+            modified_ns: None,
             precondition: if number == 0 { demanded(call) } else { Precondition::None },
         };
         match namespace.files(op).await? {

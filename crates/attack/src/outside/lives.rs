@@ -157,7 +157,7 @@ async fn write(room: &Room, line: String, mode: WriteMode) -> Result<(), String>
         contents: line.into_bytes(),
         mode,
         executable: None,
-        modified_s: None,
+        modified_ns: None,
         precondition: Precondition::None,
     };
     match room.files(op).await {

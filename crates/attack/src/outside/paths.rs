@@ -16,7 +16,7 @@ fn write(room: &Room, path: &str) -> FileOp {
         contents: b"x".to_vec(),
         mode: WriteMode::Replace,
         executable: None,
-        modified_s: None,
+        modified_ns: None,
         precondition: Precondition::None,
     }
 }

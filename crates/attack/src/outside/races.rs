@@ -67,7 +67,7 @@ fn operations(room: &Room) -> [FileOp; 4] {
             contents: b"x".to_vec(),
             mode: WriteMode::Replace,
             executable: None,
-            modified_s: None,
+            modified_ns: None,
             precondition: Precondition::None,
         },
         FileOp::Read { path: path("precious"), offset: 0, bytes_max: 64 },

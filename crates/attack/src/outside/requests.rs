@@ -62,7 +62,7 @@ pub(crate) async fn own_program(stage: OnStage) -> ProbeResult {
         contents: b"#!/proc/self/exe\n".to_vec(),
         mode: outrigger_sandbox::WriteMode::Replace,
         executable: Some(true),
-        modified_s: None,
+        modified_ns: None,
         precondition: outrigger_sandbox::Precondition::None,
     };
     room.files(script).await;

@@ -18,7 +18,7 @@ async fn put(room: &Room, path: &str, contents: &[u8]) -> Result<(), String> {
             contents: contents.to_vec(),
             mode: if index == 0 { WriteMode::Replace } else { WriteMode::Append },
             executable: None,
-            modified_s: None,
+            modified_ns: None,
             precondition: Precondition::None,
         };
         if let (word, None) = room.files(op).await {
@@ -132,7 +132,7 @@ pub(crate) async fn conflict(stage: OnStage) -> ProbeResult {
         contents: b"mine".to_vec(),
         mode: WriteMode::Replace,
         executable: None,
-        modified_s: None,
+        modified_ns: None,
         precondition: Precondition::Digest(ContentDigest([0; 32])),
     };
     let (stale, _) = room.files(op).await;

@@ -33,7 +33,7 @@ struct Entry {
 }
 
 enum Body {
-    File { contents: Vec<u8>, executable: bool, modified_s: Option<i64> },
+    File { contents: Vec<u8>, executable: bool, modified_ns: Option<i64> },
     Link { target: String },
     Directory,
 }
@@ -64,7 +64,7 @@ pub async fn import(
     copying.await?;
     reading.await.map_err(|panic| Error::Archive(std::io::Error::other(panic)))??;
     let mark = format!("{}\n", content.archive.as_str()).into_bytes();
-    let mark = Body::File { contents: mark, executable: false, modified_s: None };
+    let mark = Body::File { contents: mark, executable: false, modified_ns: None };
     write(sandbox, Entry { path: MARK.to_owned(), body: mark }, attempt).await?;
     Ok(ImportOutcome::Fresh)
 }
@@ -115,11 +115,10 @@ fn read(archive: Box<dyn Read + Send>, send: &mpsc::Sender<Entry>) -> Result<(),
             Body::Directory
         } else {
             let mode = entry.header().mode().map_err(Error::Archive)?;
-            let modified = entry.header().mtime().map_err(Error::Archive)?;
+            let modified_ns = modified_ns(&mut entry).map_err(Error::Archive)?;
             let mut contents = Vec::new();
             entry.read_to_end(&mut contents).map_err(Error::Archive)?;
-            let modified_s = i64::try_from(modified).ok();
-            Body::File { contents, executable: mode & 0o111 != 0, modified_s }
+            Body::File { contents, executable: mode & 0o111 != 0, modified_ns }
         };
         if send.blocking_send(Entry { path, body }).is_err() {
             // Who copies has stopped, and says why.
@@ -129,6 +128,28 @@ fn read(archive: Box<dyn Read + Send>, send: &mpsc::Sender<Entry>) -> Result<(),
     Ok(())
 }
 
+/// When a file was changed last: to the nanosecond where its archive says so, as build tools
+/// compare it. `None` for a time that no file has.
+fn modified_ns(entry: &mut tar::Entry<'_, impl Read>) -> std::io::Result<Option<i64>> {
+    let whole = entry.header().mtime()?;
+    let mut precise = None;
+    for extension in entry.pax_extensions()?.into_iter().flatten() {
+        let extension = extension?;
+        if extension.key() == Ok("mtime") {
+            precise = extension.value().ok().and_then(nanoseconds);
+        }
+    }
+    let whole = || i64::try_from(whole).ok()?.checked_mul(1_000_000_000);
+    Ok(precise.or_else(whole))
+}
+
+/// Of a decimal number of seconds.
+fn nanoseconds(text: &str) -> Option<i64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let nanos = format!("{part:0<9}").get(..9)?.parse::<u32>().ok()?;
+    whole.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(i64::from(nanos))
+}
+
 async fn write(sandbox: &dyn Sandbox, entry: Entry, attempt: &str) -> Result<(), Error> {
     let Entry { path, body } = entry;
     let ops = match body {
@@ -136,8 +157,8 @@ async fn write(sandbox: &dyn Sandbox, entry: Entry, attempt: &str) -> Result<(),
             vec![FileOp::Link { id: id(&path, attempt, 0), path: path.clone(), target }]
         }
         Body::Directory => vec![FileOp::MakeDir { id: id(&path, attempt, 0), path: path.clone() }],
-        Body::File { contents, executable, modified_s } => {
-            pieces(&path, attempt, &contents, (executable, modified_s))
+        Body::File { contents, executable, modified_ns } => {
+            pieces(&path, attempt, &contents, (executable, modified_ns))
         }
     };
     let done = stream::iter(ops).map(Ok).try_for_each(|op| async {
@@ -154,7 +175,7 @@ fn pieces(
     path: &str,
     attempt: &str,
     contents: &[u8],
-    (executable, modified_s): (bool, Option<i64>),
+    (executable, modified_ns): (bool, Option<i64>),
 ) -> Vec<FileOp> {
     let size = usize::try_from(sandbox_limits::FILE_CHUNK_BYTES_MAX).unwrap_or(usize::MAX);
     let mut pieces: Vec<&[u8]> = contents.chunks(size).collect();
@@ -167,7 +188,7 @@ fn pieces(
         contents: piece.to_vec(),
         mode: if index == 0 { WriteMode::Replace } else { WriteMode::Append },
         executable: Some(executable),
-        modified_s,
+        modified_ns,
         precondition: Precondition::None,
     };
     pieces.into_iter().enumerate().map(op).collect()

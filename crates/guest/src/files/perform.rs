@@ -13,8 +13,9 @@ pub(super) fn perform(op: FileOp) -> Result<FileReply, Error> {
         FileOp::ReadLines { path, first, lines_max, bytes_max } => {
             read::read_lines(&path, first, lines_max, bytes_max)
         }
-        FileOp::Write { id: _, path, contents, mode, executable, modified_s, precondition } => {
-            write::FileWrite { contents, mode, executable, modified_s, precondition }.perform(&path)
+        FileOp::Write { id: _, path, contents, mode, executable, modified_ns, precondition } => {
+            write::FileWrite { contents, mode, executable, modified_ns, precondition }
+                .perform(&path)
         }
         FileOp::Edit { id: _, path, old, new, occurrences, precondition } => {
             write::edit(&path, (&old, &new), occurrences, precondition)

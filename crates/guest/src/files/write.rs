@@ -31,7 +31,7 @@ pub(super) struct FileWrite {
     pub(super) contents: Vec<u8>,
     pub(super) mode: WriteMode,
     pub(super) executable: Option<bool>,
-    pub(super) modified_s: Option<i64>,
+    pub(super) modified_ns: Option<i64>,
     pub(super) precondition: Precondition,
 }
 
@@ -47,19 +47,23 @@ fn permissions(before: Option<&Stat>, executable: Option<bool>) -> Mode {
     Mode::from_raw_mode(bits)
 }
 
+/// Nanoseconds of a second.
+const NANOS: i64 = 1_000_000_000;
+
 /// What a file has beside its contents.
 #[derive(Debug, Clone, Copy)]
 struct Attributes {
     mode: Mode,
-    modified_s: Option<i64>,
+    modified_ns: Option<i64>,
 }
 
 impl Attributes {
     fn set(self, file: &File) -> rustix::io::Result<()> {
         fchmod(file, self.mode)?;
-        let Some(tv_sec) = self.modified_s else { return Ok(()) };
+        let Some(modified_ns) = self.modified_ns else { return Ok(()) };
         let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-        let last_modification = Timespec { tv_sec, tv_nsec: 0 };
+        let (tv_sec, tv_nsec) = (modified_ns.div_euclid(NANOS), modified_ns.rem_euclid(NANOS));
+        let last_modification = Timespec { tv_sec, tv_nsec };
         futimens(file, &Timestamps { last_access, last_modification })
     }
 }
@@ -115,7 +119,7 @@ impl FileWrite {
         self.check(&resolved, before.as_ref())?;
         let digest = text::digest(&self.contents);
         let mode = permissions(before.as_ref(), self.executable);
-        let attributes = Attributes { mode, modified_s: self.modified_s };
+        let attributes = Attributes { mode, modified_ns: self.modified_ns };
         match (self.mode, &before) {
             (WriteMode::Append, Some(_)) => self.append(&resolved, attributes)?,
             (WriteMode::Append, None) => return Err(resolved.kernel(Errno::NOENT)),
@@ -246,7 +250,7 @@ pub(super) fn edit(
         return Err(unexpected(&resolved));
     }
     let (bytes, edited) = text::edit(path, &contents, old, new, occurrences)?;
-    let attributes = Attributes { mode: permissions(Some(&stat), None), modified_s: None };
+    let attributes = Attributes { mode: permissions(Some(&stat), None), modified_ns: None };
     replace(&resolved, &bytes, attributes, RenameFlags::empty())?;
     Ok(FileReply::Edited(edited))
 }

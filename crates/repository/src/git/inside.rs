@@ -14,6 +14,9 @@ use super::{Git, bounded};
 use crate::layer::LayerBuilder;
 use crate::{Error, limits};
 
+/// When all of it was made: the same archive for the same repository.
+const OLD: (i64, i64) = (0, 0);
+
 /// Where a sandbox is shown the objects.
 pub const OBJECTS: &str = "/var/outrigger/objects";
 
@@ -77,11 +80,11 @@ impl SandboxRepository {
         let git = Path::new(".git");
         let folders =
             ["", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"];
-        layer.folder(Path::new(""), 0o755, 0)?;
-        folders.iter().try_for_each(|folder| layer.folder(&git.join(folder), 0o755, 0))?;
+        layer.folder(Path::new(""), 0o755, OLD)?;
+        folders.iter().try_for_each(|folder| layer.folder(&git.join(folder), 0o755, OLD))?;
         for (name, contents) in &self.files {
             let bytes = (contents.as_slice(), contents.len() as u64);
-            layer.file(&git.join(name), (0o644, 0), bytes)?;
+            layer.file(&git.join(name), (0o644, OLD), bytes)?;
         }
         layer.finish()
     }

@@ -97,7 +97,7 @@ async fn what_is_being_kept_is_woken_by_no_handle() {
         contents: b"after".to_vec(),
         mode: WriteMode::Create,
         executable: None,
-        modified_s: None,
+        modified_ns: None,
         precondition: Precondition::None,
     };
     let using = async {

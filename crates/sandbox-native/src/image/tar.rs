@@ -33,8 +33,8 @@ pub(crate) struct Entry {
     pub(crate) mode: u32,
     pub(crate) uid: u64,
     pub(crate) gid: u64,
-    /// Seconds since 1970.
-    pub(crate) mtime: i64,
+    /// Seconds since 1970, and nanoseconds.
+    pub(crate) mtime: (i64, i64),
     /// Bytes of data that follow.
     pub(crate) size: u64,
 }
@@ -71,7 +71,7 @@ struct ExtensionHeaders {
     size: Option<u64>,
     uid: Option<u64>,
     gid: Option<u64>,
-    mtime: Option<i64>,
+    mtime: Option<(i64, i64)>,
     pax: bool,
 }
 
@@ -204,11 +204,11 @@ impl<R: Read> Reader<R> {
     }
 
     /// Modification times may be before 1970; such are not worth a refusal.
-    fn time(&self, field: &[u8]) -> Result<i64, Error> {
+    fn time(&self, field: &[u8]) -> Result<(i64, i64), Error> {
         if field[0] & 0x80 != 0 && self.number(field).is_err() {
-            return Ok(0);
+            return Ok((0, 0));
         }
-        Ok(self.number(field)?.cast_signed())
+        Ok((self.number(field)?.cast_signed(), 0))
     }
 
     /// The data of an extension header.
@@ -256,7 +256,7 @@ impl<R: Read> Reader<R> {
                 b"size" => extended.size = Some(self.decimal(value)?),
                 b"uid" => extended.uid = Some(self.decimal(value)?),
                 b"gid" => extended.gid = Some(self.decimal(value)?),
-                b"mtime" => extended.mtime = Some(seconds(value)),
+                b"mtime" => extended.mtime = Some(time(value)),
                 key if key.starts_with(b"GNU.sparse.") => {
                     return self.malformed("sparse files are not read");
                 }
@@ -371,10 +371,16 @@ fn name(block: &Block) -> Vec<u8> {
     if prefix.is_empty() { name.to_vec() } else { [prefix, b"/", name].concat() }
 }
 
-/// Whole seconds of a decimal time; what can't be read is 1970, not worth a refusal.
-fn seconds(value: &[u8]) -> i64 {
-    let whole = value.split(|byte| *byte == b'.').next().unwrap_or(value);
-    std::str::from_utf8(whole).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+/// A decimal time; what can't be read is 1970, not worth a refusal. Before that there are whole
+/// seconds.
+fn time(value: &[u8]) -> (i64, i64) {
+    let text = std::str::from_utf8(value).unwrap_or_default();
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let seconds = whole.parse().unwrap_or(0);
+    let part = format!("{part:0<9}");
+    let digits = part.get(..9).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
+    let nanoseconds = digits.and_then(|it| it.parse().ok()).filter(|_| seconds >= 0);
+    (seconds, nanoseconds.unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -512,7 +518,7 @@ pub(crate) mod tests {
         ]);
         let entries = read(&archive).unwrap();
         let [(file, data), (dir, _)] = &entries[..] else { panic!("{entries:?}") };
-        assert_eq!((&file.path[..], file.uid, file.mtime), (long.as_bytes(), 77, 5));
+        assert_eq!((&file.path[..], file.uid, file.mtime), (long.as_bytes(), 77, (5, 250_000_000)));
         assert_eq!(
             (&dir.path[..], dir.kind, &data[..]),
             (deep.as_bytes(), Kind::Directory, &b"data"[..])

@@ -85,7 +85,7 @@ pub(super) fn write_op(name: &str, path: &str, contents: &[u8], mode: WriteMode)
         contents: contents.to_vec(),
         mode,
         executable: None,
-        modified_s: None,
+        modified_ns: None,
         precondition: Precondition::None,
     }
 }

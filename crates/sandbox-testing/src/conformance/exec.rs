@@ -155,7 +155,7 @@ async fn program_by_its_path(context: Context) -> Outcome {
         contents: b"#!/bin/sh\necho \"ran with $1\"\n".to_vec(),
         mode: WriteMode::Replace,
         executable: Some(true),
-        modified_s: None,
+        modified_ns: None,
         precondition: Precondition::None,
     };
     context.files(script).await?;

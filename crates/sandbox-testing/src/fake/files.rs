@@ -23,7 +23,7 @@ pub(super) fn perform(tree: &mut Tree, op: FileOp) -> Result<FileReply, FileErro
             let lines = text::slice_lines(tree.file(&path)?, first, lines_max, bytes_max);
             Ok(FileReply::Lines(lines))
         }
-        FileOp::Write { id: _, path, contents, mode, executable, modified_s: _, precondition } => {
+        FileOp::Write { id: _, path, contents, mode, executable, modified_ns: _, precondition } => {
             let write = FileWrite { contents, mode, executable, precondition };
             write.perform(tree, &path)
         }

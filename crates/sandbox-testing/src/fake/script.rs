@@ -259,7 +259,7 @@ impl Script {
             contents,
             mode: WriteMode::Replace,
             executable: None,
-            modified_s: None,
+            modified_ns: None,
             precondition: Precondition::None,
         };
         let failed = |detail| Stop::Status(1, format!("sh: {path}: {detail}"));

@@ -39,7 +39,7 @@ impl World {
             contents: contents.as_ref().to_vec(),
             mode: WriteMode::Replace,
             executable: None,
-            modified_s: None,
+            modified_ns: None,
             precondition: Precondition::None,
         };
         self.sandbox.files(op).await.expect("the fake writes files");

@@ -56,7 +56,7 @@ pub(crate) struct Tree {
     /// The directory of the last entry.
     last: Option<(Vec<u8>, Rc<OwnedFd>)>,
     /// Directories whose times are set when nothing changes in them any more.
-    times: Vec<(Vec<u8>, i64)>,
+    times: Vec<(Vec<u8>, (i64, i64))>,
     /// Bytes of their names.
     kept: usize,
     /// Directories that hide those below.
@@ -128,13 +128,10 @@ impl Tree {
             }
             self.apply(&entry, archive)?;
         }
-        for (path, seconds) in std::mem::take(&mut self.times).into_iter().rev() {
+        for (path, time) in std::mem::take(&mut self.times).into_iter().rev() {
             // It may have been replaced since.
             if let Ok(dir) = self.look_up(&path) {
-                write(
-                    &path,
-                    rustix::fs::utimensat(&dir, "", &times(seconds), AtFlags::EMPTY_PATH),
-                )?;
+                write(&path, rustix::fs::utimensat(&dir, "", &times(time), AtFlags::EMPTY_PATH))?;
             }
         }
         Ok(())
@@ -408,8 +405,8 @@ fn open(dir: &OwnedFd, name: &[u8]) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(dir, name, flags, Mode::empty())
 }
 
-fn times(seconds: i64) -> Timestamps {
-    let time = Timespec { tv_sec: seconds, tv_nsec: 0 };
+fn times((tv_sec, tv_nsec): (i64, i64)) -> Timestamps {
+    let time = Timespec { tv_sec, tv_nsec };
     Timestamps { last_access: time, last_modification: time }
 }
 

@@ -216,7 +216,7 @@ async fn precondition_that_does_not_hold(context: Context) -> Outcome {
             contents: b"mine".to_vec(),
             mode: WriteMode::Replace,
             executable: None,
-            modified_s: None,
+            modified_ns: None,
             precondition: Precondition::Digest(digest(b"as it was")),
         };
         context.fails(op, Conflict).await?;

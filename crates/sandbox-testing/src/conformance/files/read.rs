@@ -188,7 +188,7 @@ async fn stat_tells_what_it_is(context: Context) -> Outcome {
         contents: b"12345".to_vec(),
         mode: WriteMode::Create,
         executable: Some(true),
-        modified_s: None,
+        modified_ns: None,
         precondition: outrigger_sandbox::Precondition::None,
     };
     context.files(executable).await?;

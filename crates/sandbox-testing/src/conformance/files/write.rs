@@ -104,7 +104,7 @@ fn script(name: &str, contents: &[u8], executable: Option<bool>) -> FileOp {
         contents: contents.to_vec(),
         mode: WriteMode::Replace,
         executable,
-        modified_s: None,
+        modified_ns: None,
         precondition: Precondition::None,
     }
 }
@@ -128,7 +128,7 @@ async fn sets_when_it_was_changed(context: Context) -> Outcome {
             contents: b"x".to_vec(),
             mode,
             executable: None,
-            modified_s: Some(1_000_000_000),
+            modified_ns: Some(1_000_000_000_123_456_789),
             precondition: Precondition::None,
         };
         context.files(op).await?;
@@ -150,7 +150,7 @@ async fn precondition_that_holds(context: Context) -> Outcome {
         contents: b"two".to_vec(),
         mode: WriteMode::Replace,
         executable: None,
-        modified_s: None,
+        modified_ns: None,
         precondition: Precondition::Digest(digest(b"one")),
     };
     context.files(op).await?;

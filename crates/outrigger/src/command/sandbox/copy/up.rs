@@ -245,7 +245,7 @@ async fn send(
             contents,
             mode,
             executable,
-            modified_s: None,
+            modified_ns: None,
             precondition,
         };
         sandbox.files(op).await.map_err(|error| failed(&error))?;

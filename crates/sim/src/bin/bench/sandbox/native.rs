@@ -76,7 +76,8 @@ async fn write(sandbox: &dyn Sandbox, path: String, bytes: usize) -> Outcome<()>
     let id = ExecId::new(path.replace('/', "-")).expect("a word and digits are plain");
     let contents = vec![b'x'; bytes];
     let (mode, executable, precondition) = (WriteMode::Replace, None, Precondition::None);
-    let op = FileOp::Write { id, path, contents, mode, executable, modified_s: None, precondition };
+    let op =
+        FileOp::Write { id, path, contents, mode, executable, modified_ns: None, precondition };
     sandbox.files(op).await.map(drop).doing("writing a file")
 }
 
