@@ -4,7 +4,7 @@
 //! of the machine than `repository::toolchain` found and the configuration names.
 
 use outrigger_repository::toolchain::{GO_CACHE, GoCache, Shell, Toolchains, toolchains};
-use outrigger_repository::{DependencyFolder, Error, OBJECTS, SandboxRepository, WorkTree};
+use outrigger_repository::{DependencyFolders, Error, OBJECTS, SandboxRepository, WorkTree};
 use outrigger_sandbox_native::{HostPaths, ImageDigest, Native, ProjectTemplate};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -54,7 +54,7 @@ pub(crate) async fn prepare(
     paths: &Paths,
     config: &Config,
     backends: &Backends,
-    (content, folders): (ProjectContent<'_>, Vec<PathBuf>),
+    (content, folders, caches): (ProjectContent<'_>, Vec<PathBuf>, Vec<PathBuf>),
     screen: &mut Screen,
 ) -> Outcome<ProjectSandbox> {
     let ProjectContent { tree, .. } = content;
@@ -67,13 +67,17 @@ pub(crate) async fn prepare(
         if sandbox.toolchains { toolchains(tree, &shell()) } else { Toolchains::default() };
     // The spawner is told of paths as text.
     tools.shown.retain(|path| path.to_str().is_some());
-    let layers = layers(paths, config, native, (dir, folders), screen).await?;
+    let mut together: Vec<Vec<PathBuf>> = folders.into_iter().map(|path| vec![path]).collect();
+    together.extend(Some(caches).filter(|caches| !caches.is_empty()));
+    let layers = layers(paths, config, native, (dir, together), screen).await?;
     tell(&tools, &layers, screen);
     let env = environment(sandbox, &tools, (tree, &layers))?;
     let workspace = dir.to_str().map(PathBuf::from);
     let mut host = HostPaths { read_only: tools.shown, elsewhere: Vec::new(), workspace };
-    let (digests, mut dependencies): (Vec<_>, Vec<_>) =
-        layers.into_iter().map(|it| (it.digest, it.path)).unzip();
+    let digests = layers.iter().map(|layer| layer.digest).collect();
+    let all = layers.iter().flat_map(|layer| &layer.folders.paths);
+    let mut dependencies: Vec<String> =
+        all.filter_map(|path| path.to_str().map(str::to_owned)).collect();
     let mut often = Vec::new();
     if let Some(cache) = tools.go_cache
         && let Some(digest) = go_cache(paths, native, &cache, screen).await?
@@ -132,10 +136,10 @@ async fn history(
     Ok(Some((repository.objects, digest)))
 }
 
-/// A folder that came along.
+/// Folders that came along together.
 struct DependencyLayer {
-    path: String,
-    folder: DependencyFolder,
+    name: String,
+    folders: DependencyFolders,
     digest: ImageDigest,
 }
 
@@ -143,26 +147,32 @@ async fn layers(
     paths: &Paths,
     config: &Config,
     native: &Native,
-    (dir, folders): (&Path, Vec<PathBuf>),
+    (dir, together): (&Path, Vec<Vec<PathBuf>>),
     screen: &mut Screen,
 ) -> Outcome<Vec<DependencyLayer>> {
     let mut layers = Vec::new();
-    for path in folders {
-        let (whole, part) = (dir.to_owned(), path.clone());
-        let measuring = move || DependencyFolder::measure(&whole, &part);
-        let folder = blocking(dir, measuring).await?;
-        let Some(name) = path.to_str().map(str::to_owned) else { continue };
-        if folder.bytes > config.dependency_bytes_max {
-            let (has, most) = (size(folder.bytes), size(config.dependency_bytes_max));
+    for mut paths_together in together {
+        // What is passed over is named as text.
+        paths_together.retain(|path| path.to_str().is_some());
+        let name = match paths_together.as_slice() {
+            [] => continue,
+            [path] => path.display().to_string(),
+            several => format!("{} __pycache__ folders", several.len()),
+        };
+        let whole = dir.to_owned();
+        let measuring = move || DependencyFolders::measure(&whole, &paths_together);
+        let folders = blocking(dir, measuring).await?;
+        if folders.bytes > config.dependency_bytes_max {
+            let (has, most) = (size(folders.bytes), size(config.dependency_bytes_max));
             screen.note(Tone::Warning, format!("! {name} is left out: it has {has}, and workspace.dependency_mib_max allows {most}"));
             continue;
         }
-        let what = format!("bringing {name} along, {}", size(folder.bytes));
-        let (whole, part, scratch) = (dir.to_owned(), folder.clone(), paths.scratch());
-        let packing = move || part.archive(&whole, Path::new(WORKSPACE), AGENT, &scratch);
-        let making = layer(paths, native, (dir, &folder.version), packing);
+        let what = format!("bringing {name} along, {}", size(folders.bytes));
+        let (whole, parts, scratch) = (dir.to_owned(), folders.clone(), paths.scratch());
+        let packing = move || parts.archive(&whole, Path::new(WORKSPACE), AGENT, &scratch);
+        let making = layer(paths, native, (dir, &folders.version), packing);
         let digest = screen.during(&what, making).await?;
-        layers.push(DependencyLayer { path: name, folder, digest });
+        layers.push(DependencyLayer { name, folders, digest });
     }
     Ok(layers)
 }
@@ -231,8 +241,8 @@ fn tell(tools: &Toolchains, layers: &[DependencyLayer], screen: &Screen) {
         screen.note(Tone::Warning, format!("! {note}"));
     }
     let folders = layers.iter().map(|layer| {
-        let (files, bytes) = (show::count(layer.folder.files, "file"), layer.folder.bytes);
-        format!("{} ({files}, {})", layer.path, size(bytes))
+        let (files, bytes) = (show::count(layer.folders.files, "file"), layer.folders.bytes);
+        format!("{} ({files}, {})", layer.name, size(bytes))
     });
     let tools = tools.found.iter().map(|tool| tool.name.clone());
     let all: Vec<String> = folders.chain(tools).collect();
@@ -253,13 +263,13 @@ fn environment(
     let environment = tree.folders().find_map(|folder| {
         let names = [".venv", "venv", "env"];
         let is_one = |layer: &&DependencyLayer| {
-            names.iter().any(|name| folder.join(name) == Path::new(&layer.path))
+            names.iter().any(|name| folder.join(name) == Path::new(&layer.name))
         };
         layers.iter().find(is_one)
     });
     if let Some(layer) = environment {
         // As a person's shell has it who works on the project.
-        let root = format!("/{WORKSPACE}/{}", layer.path);
+        let root = format!("/{WORKSPACE}/{}", layer.name);
         path.push(format!("{root}/bin"));
         env.insert("VIRTUAL_ENV".to_owned(), root);
     }

@@ -20,6 +20,8 @@ pub(crate) struct PackedDirectory {
     pub(crate) workspace: Workspace,
     /// Folders of what it depends on, which are not in it, by their paths in what was copied.
     pub(crate) dependencies: Vec<PathBuf>,
+    /// Likewise, of what Python compiled; they come along together.
+    pub(crate) caches: Vec<PathBuf>,
     pub(crate) notes: Vec<(Tone, String)>,
 }
 
@@ -34,26 +36,27 @@ pub(crate) async fn pack(
     let mut notes = Vec::new();
     let (tree, packed) = copied(paths, config, tree, &mut notes).await?;
     notes.extend(show::not_copied(&packed.left_out).into_iter().map(|it| (Tone::Warning, it)));
-    let (files, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
+    let (count, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
     let top = tree.top.display();
     let text = match tree.prefix.as_os_str().is_empty() {
-        true => format!("{files}, {kib} KiB copied from {top}"),
+        true => format!("{count}, {kib} KiB copied from {top}"),
         false => {
             let prefix = tree.prefix.display();
-            format!("{files}, {kib} KiB copied from {top}; commands begin in {prefix}")
+            format!("{count}, {kib} KiB copied from {top}; commands begin in {prefix}")
         }
     };
     notes.push((Tone::Detail, text));
-    let stored = store.blobs.put_from(Box::new(packed.archive)).await?;
+    let DirectoryArchive { archive, files, dependencies, caches, .. } = packed;
+    let stored = store.blobs.put_from(Box::new(archive)).await?;
     let workspace = Workspace {
         archive: stored.digest,
         bytes: stored.bytes,
-        files: packed.files,
+        files,
         source: tree.top.display().to_string(),
         dependencies: Vec::new(),
         prefix: tree.prefix.display().to_string(),
     };
-    Ok(PackedDirectory { tree, workspace, dependencies: packed.dependencies, notes })
+    Ok(PackedDirectory { tree, workspace, dependencies, caches, notes })
 }
 
 /// An archive of the repository that a directory is a part of; of the directory alone where

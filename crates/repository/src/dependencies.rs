@@ -57,6 +57,12 @@ pub(crate) fn is_one(folder: &str, opened: &Dir, beside: &BTreeSet<OsString>) ->
     manifests.iter().any(is_there) && (!matches!(folder, ".venv" | "venv" | "env") || is_venv())
 }
 
+/// Whether a folder beside these names is where Python keeps what it compiled of them.
+pub(crate) fn is_cache(folder: &str, beside: &BTreeSet<OsString>) -> bool {
+    let is_source = |name: &OsString| name.as_encoded_bytes().ends_with(b".py");
+    folder == "__pycache__" && beside.iter().any(is_source)
+}
+
 /// What becomes of the folders of what a directory depends on.
 #[derive(Debug, Clone, Copy)]
 pub enum DependencyPolicy<'a> {
@@ -66,35 +72,37 @@ pub enum DependencyPolicy<'a> {
     Content,
 }
 
-/// A folder of what a directory depends on.
+/// Folders of what a directory depends on, which come along together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DependencyFolder {
-    /// Its path from the directory.
-    pub path: PathBuf,
-    /// Files and links in it.
+pub struct DependencyFolders {
+    /// Their paths from the directory.
+    pub paths: Vec<PathBuf>,
+    /// Files and links in them.
     pub files: u64,
     /// The bytes of all of them.
     pub bytes: u64,
-    /// Names what is in it, as far as the file system tells: another one for other content.
+    /// Names what is in them, as far as the file system tells: another one for other content.
     pub version: String,
 }
 
 /// One thing in a folder.
+#[derive(Clone)]
 struct FolderEntry {
     path: PathBuf,
     stat: Stat,
 }
 
-impl DependencyFolder {
-    /// Looks at a folder beneath a directory, and reads no file of it.
+impl DependencyFolders {
+    /// Looks at folders beneath a directory, and reads no file of them.
     ///
     /// # Errors
-    /// If it can't be read, or has more than [`limits::DEPENDENCY_FILES_MAX`] files.
-    pub fn measure(dir: &Path, path: &Path) -> Result<Self, Error> {
+    /// If one can't be read, or has more than [`limits::DEPENDENCY_FILES_MAX`] files.
+    pub fn measure(dir: &Path, paths: &[PathBuf]) -> Result<Self, Error> {
         let opened = Dir::open(dir).map_err(Error::directory(dir))?;
         let mut hasher = Sha256::new();
         let (mut files, mut bytes) = (0, 0u64);
-        for FolderEntry { path, stat } in entries(dir, &opened, path)? {
+        let entries = paths.iter().map(|path| entries(dir, &opened, path));
+        for FolderEntry { path, stat } in entries.collect::<Result<Vec<_>, _>>()?.concat() {
             hasher.update(path.as_os_str().as_encoded_bytes());
             hasher.update(format!("\0{:o} {:?}", stat.mode, stat.kind));
             // What a program leaves in a folder changes the folder's times as well.
@@ -104,11 +112,11 @@ impl DependencyFolder {
                 hasher.update(format!(" {} {:?}\n", stat.bytes, stat.version));
             }
         }
-        Ok(Self { path: path.to_owned(), files, bytes, version: hex(hasher.finalize()) })
+        Ok(Self { paths: paths.to_vec(), files, bytes, version: hex(hasher.finalize()) })
     }
 
-    /// Packs it into a tar archive, uncompressed and at its beginning, in which it stands in
-    /// `top` and belongs to the user `owner`. Times and rights are kept, special files left
+    /// Packs them into a tar archive, uncompressed and at its beginning, in which they stand in
+    /// `top` and belong to the user `owner`. Times and rights are kept, special files left
     /// out.
     ///
     /// # Errors
@@ -122,12 +130,15 @@ impl DependencyFolder {
     ) -> Result<File, Error> {
         let opened = Dir::open(dir).map_err(Error::directory(dir))?;
         let mut layer = LayerBuilder::begin(scratch, top, owner).map_err(Error::Archive)?;
-        let above: Vec<&Path> = self.path.ancestors().collect();
-        for path in above.into_iter().rev() {
+        // Each comes before what is in it.
+        let above: BTreeSet<&Path> = self.paths.iter().flat_map(|path| path.ancestors()).collect();
+        for path in above {
             layer.folder(path, 0o755, (0, 0)).map_err(Error::Archive)?;
         }
-        for entry in entries(dir, &opened, &self.path)? {
-            entry.add(&mut layer, dir, &opened)?;
+        for path in &self.paths {
+            for entry in entries(dir, &opened, path)? {
+                entry.add(&mut layer, dir, &opened)?;
+            }
         }
         layer.end().map_err(Error::Archive)
     }

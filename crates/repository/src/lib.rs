@@ -35,7 +35,7 @@ pub use commits::{
     Branch, BranchOutcome, CommitProblem, CommitReview, CommitTarget, NewCommits, ObjectId,
     ObjectSet, WorkFile,
 };
-pub use dependencies::{DependencyFolder, DependencyPolicy};
+pub use dependencies::{DependencyFolders, DependencyPolicy};
 pub use error::{Error, TooLarge};
 pub use file_layer::FileLayer;
 pub use generated::{GeneratedTree, generated};

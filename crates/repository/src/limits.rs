@@ -14,6 +14,8 @@ pub const REFS_BYTES_MAX: u64 = 64 << 20;
 pub const REFS_MAX: usize = 200_000;
 /// Files, links and directories of one folder of dependencies.
 pub const DEPENDENCY_FILES_MAX: u64 = 1_000_000;
+/// Folders of what Python compiled that come along; where there are more, none does.
+pub const CACHES_MAX: usize = 2_000;
 /// Bytes of an archive that are written at once.
 pub const WRITE_BYTES: usize = 1 << 20;
 /// A file of a project that says which version of a tool it wants.

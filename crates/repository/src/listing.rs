@@ -27,6 +27,8 @@ pub(crate) struct Listing<'a> {
     pub(crate) left_out: BTreeMap<PathBuf, String>,
     /// Folders of what it depends on, of which nothing is taken.
     pub(crate) dependencies: BTreeSet<PathBuf>,
+    /// Folders of what Python compiled of it, of which nothing is taken either.
+    pub(crate) caches: BTreeSet<PathBuf>,
     /// Other repositories in it, of which nothing is looked at.
     submodules: BTreeSet<PathBuf>,
     files_max: u64,
@@ -48,6 +50,7 @@ pub(crate) fn list<'a>(
         paths: BTreeSet::new(),
         left_out: BTreeMap::new(),
         dependencies: BTreeSet::new(),
+        caches: BTreeSet::new(),
         submodules: BTreeSet::new(),
         files_max,
     };
@@ -63,6 +66,9 @@ pub(crate) fn list<'a>(
     let is_part = git.as_ref().is_some_and(|git| git.top == dir) || knows;
     let rules = from_above(top, below, git.as_ref(), user)?;
     listing.walk(opened, below, rules, is_part)?;
+    if listing.caches.len() > limits::CACHES_MAX {
+        listing.caches.clear();
+    }
     Ok(listing)
 }
 
@@ -170,6 +176,10 @@ impl Listing<'_> {
                     self.dependencies.insert(path);
                     continue;
                 }
+                if stat.is_dir() && self.is_cache(&path, &names) {
+                    self.caches.insert(path);
+                    continue;
+                }
                 if rules.leaves_out(&below.join(&path), stat.is_dir()) {
                     continue;
                 }
@@ -190,10 +200,20 @@ impl Listing<'_> {
         let name = path.file_name().and_then(|name| name.to_str());
         let is_one = include.iter().any(|included| included == path)
             || name.is_some_and(|name| dependencies::is_one(name, opened, beside));
-        let tracked = || {
-            self.paths.range(path.to_owned()..).next().is_some_and(|next| next.starts_with(path))
-        };
-        is_one && !tracked()
+        is_one && !self.has_tracked(path)
+    }
+
+    /// Whether a folder holds what Python compiled of the files beside it.
+    fn is_cache(&self, path: &Path, beside: &BTreeSet<OsString>) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str());
+        matches!(self.policy, DependencyPolicy::Apart(_))
+            && name.is_some_and(|name| dependencies::is_cache(name, beside))
+            && !self.has_tracked(path)
+    }
+
+    fn has_tracked(&self, folder: &Path) -> bool {
+        let mut next = self.paths.range(folder.to_owned()..);
+        next.next().is_some_and(|next| next.starts_with(folder))
     }
 
     /// The rules of one folder. Like git, it takes none through a link.

@@ -38,6 +38,8 @@ pub struct DirectoryArchive {
     /// Folders of what the directory depends on, by their paths in it; none of them is in
     /// the archive.
     pub dependencies: Vec<PathBuf>,
+    /// Folders of what Python compiled of what is in the archive, likewise.
+    pub caches: Vec<PathBuf>,
 }
 
 /// Packs the content of a directory: in a git repository what is tracked, changed, or
@@ -58,7 +60,7 @@ pub fn pack(
 ) -> Result<DirectoryArchive, Error> {
     let opened = Dir::open(dir).map_err(Error::directory(dir))?;
     drop(opened.names().map_err(Error::directory(dir))?);
-    let Listing { paths, left_out, dependencies, .. } =
+    let Listing { paths, left_out, dependencies, caches, .. } =
         listing::list(dir, &opened, user, limits.files_max, policy)?;
     measure(&opened, &paths, limits)?;
     let left_out = left_out.iter().map(|(path, why)| format!("{}: {why}", path.display()));
@@ -70,6 +72,7 @@ pub fn pack(
         left_out: left_out.collect(),
     };
     let dependencies = dependencies.into_iter().collect();
+    let caches = caches.into_iter().collect();
     for path in &paths {
         packing.add(path)?;
     }
@@ -79,7 +82,7 @@ pub fn pack(
         Ok(archive)
     });
     let archive = finished.map_err(Error::Archive)?;
-    Ok(DirectoryArchive { archive, files, bytes, left_out, dependencies })
+    Ok(DirectoryArchive { archive, files, bytes, left_out, dependencies, caches })
 }
 
 /// The paths of what [`pack`] would copy, relative to the directory, in order; those that are

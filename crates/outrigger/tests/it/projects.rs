@@ -117,6 +117,36 @@ fn a_project_is_prepared_once_for_what_its_lock_file_says() {
     assert_eq!(world.sessions().len(), sessions);
 }
 
+/// What a build tool made is as old as it was, and what Python compiled is not compiled again.
+#[test]
+fn what_was_made_of_the_files_is_newer_than_they_are() {
+    let world = World::new();
+    let files: [(&str, &[u8]); 5] = [
+        ("tool.py", b"x = 1\n"),
+        ("__pycache__/tool.pyc", b"compiled"),
+        ("deep/pkg/a.py", b"y = 2\n"),
+        ("deep/pkg/__pycache__/a.pyc", b"compiled too"),
+        ("other/__pycache__/no-source.pyc", b"content"),
+    ];
+    let dir = world.dir("project", &files);
+    let at = |path: &str, nanos: u32| {
+        let time = std::time::UNIX_EPOCH + std::time::Duration::new(1_700_000_000, nanos);
+        fs::File::open(dir.join(path)).unwrap().set_modified(time).unwrap();
+    };
+    at("tool.py", 123_456_789);
+    at("__pycache__/tool.pyc", 123_456_790);
+    let look = "stat -c '%n %.9Y' tool.py __pycache__/tool.pyc; cat deep/pkg/__pycache__/a.pyc; echo z > __pycache__/new.pyc; test __pycache__/tool.pyc -nt tool.py && echo newer";
+    let script = world.script(&[Turn(&[shell(look)])]);
+    let dir_name = dir.display().to_string();
+    let args = ["run", "--script", &script, "--dir", &dir_name, "--apply", "task"];
+    let told = world.ran(0, &args).stderr.replace("  │ ", "");
+    assert!(told.contains("with 2 __pycache__ folders (2 files, 20 bytes)"), "{told}");
+    let expected = "tool.py 1700000000.123456789\n__pycache__/tool.pyc 1700000000.123456790\ncompiled toonewer\n";
+    assert!(told.contains(expected), "{told}");
+    assert!(!dir.join("__pycache__/new.pyc").exists());
+    assert!(dir.join("other/__pycache__/no-source.pyc").exists());
+}
+
 #[test]
 fn tools_of_the_path_are_found_and_shown() {
     let world = World::new();

@@ -1,7 +1,7 @@
 //! What comes along without being copied: what a project depends on, and its history.
 
 use super::{World, names};
-use outrigger_repository::{DependencyFolder, OBJECTS, SandboxRepository, WorkTree};
+use outrigger_repository::{DependencyFolders, OBJECTS, SandboxRepository, WorkTree};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -54,7 +54,7 @@ fn a_folder_is_known_by_what_the_file_system_says_of_it() {
     world.write("a/node_modules/c", "2");
     symlink("/anywhere", world.path("a/node_modules/link")).unwrap();
     let measure =
-        || DependencyFolder::measure(&world.path("a"), Path::new("node_modules")).unwrap();
+        || DependencyFolders::measure(&world.path("a"), &["node_modules".into()]).unwrap();
     let first = measure();
     assert_eq!((first.files, first.bytes), (3, 1 + 1 + "/anywhere".len() as u64));
     assert_eq!(measure(), first);

@@ -137,7 +137,7 @@ async fn sets_when_it_was_changed(context: Context) -> Outcome {
         else {
             return Err("stat answered something else".to_owned());
         };
-        same(name, entry.modified_ms, 1_000_000_000_000)?;
+        same(name, entry.modified_ms, 1_000_000_000_123)?;
     }
     Ok(())
 }
