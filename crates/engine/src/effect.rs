@@ -20,7 +20,7 @@ use crate::driver::session::{AttemptKind, Completion, EffectFuture, SessionRun};
 /// session's state can move on beside it.
 pub(crate) fn perform(
     engine: &Engine,
-    run: &SessionRun,
+    run: &mut SessionRun,
     id: Seq,
     granted: Granted<Work>,
     kind: AttemptKind,

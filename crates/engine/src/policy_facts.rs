@@ -3,6 +3,8 @@
 
 use outrigger_agent::{Measure, OutsideTool, Role, Seq, State, ToolKind, Work};
 use outrigger_policy::{Action, Facts, Left, Looks, OutsideFacts, ShellFacts, Situation};
+use outrigger_shell::CommandFacts;
+use outrigger_tools::ParsedCall;
 
 /// Where file tools act that name no path.
 const WORKSPACE: &str = "/workspace";
@@ -12,13 +14,31 @@ const WORKSPACE: &str = "/workspace";
 pub fn situation(state: &State, effect: Seq, at_ms: u64) -> Option<Situation> {
     let effect = state.effect(effect)?;
     let all = Looks { shell: true, time: true, left: true };
-    Some(with_facts(state, &effect.work, at_ms, all, |facts| Situation::from(facts)))
+    let parsed = parse(state, &effect.work);
+    Some(with_facts(state, &effect.work, parsed.as_ref(), at_ms, all, |it| Situation::from(it)))
 }
 
-/// Judges an effect as the journal has it. What nobody looks at is not worked out.
+/// The call of a built-in tool that an effect performs. Nothing for another effect, and for a
+/// call that no reply of the model contains.
+pub(crate) fn parse(state: &State, work: &Work) -> Option<ParsedCall> {
+    let Work::CallTool(call) = work else { return None };
+    let tool = state.tool(&call.tool);
+    let built_in = match tool.map(|tool| tool.kind) {
+        Some(ToolKind::Subagent | ToolKind::Outside) => return None,
+        Some(ToolKind::Execute | ToolKind::ReadFiles | ToolKind::WriteFiles) | None => {
+            tool.map_or(call.tool.as_str(), |tool| tool.built_in())
+        }
+    };
+    let directory = tool.and_then(|tool| tool.directory.as_deref());
+    Some(ParsedCall::new(built_in, state.call(call)?.given(), directory))
+}
+
+/// Judges an effect as the journal has it; `parsed` is what [`parse`] makes of it. What nobody
+/// looks at is not worked out.
 pub(crate) fn with_facts<T>(
     state: &State,
     work: &Work,
+    parsed: Option<&ParsedCall>,
     at_ms: u64,
     looks: Looks,
     judge: impl FnOnce(&Facts<'_>) -> T,
@@ -52,14 +72,12 @@ pub(crate) fn with_facts<T>(
     let tool = state.tool(&call.tool);
     let sandbox = tool.and_then(|tool| tool.sandbox.as_deref());
     let all = Facts { sandbox, tool: Some(&call.tool), ..all };
-    let built_in = tool.map_or(call.tool.as_str(), |tool| tool.built_in());
-    let genuine = state.call(call);
     let action = match tool.map(|tool| tool.kind) {
         // A tool that is not on offer never gets here; the strictest is right for it.
         Some(ToolKind::Execute) | None => {
             let resource = sandbox.unwrap_or_default();
-            let command = genuine.filter(|_| looks.shell);
-            let shell = command.and_then(|command| shell(built_in, &command.arguments));
+            let command = parsed.filter(|_| looks.shell).and_then(ParsedCall::command);
+            let shell = command.map(shell);
             let shell = shell.as_ref();
             return judge(&Facts { action: Action::Execute, resource, shell, ..all });
         }
@@ -80,17 +98,14 @@ pub(crate) fn with_facts<T>(
             return judge(&Facts { action, resource: &resource, outside, ..all });
         }
     };
-    let directory = tool.and_then(|tool| tool.directory.as_deref());
-    let target = genuine
-        .and_then(|genuine| outrigger_tools::target(built_in, &genuine.arguments, directory));
+    let target = parsed.and_then(ParsedCall::target);
     judge(&Facts { action, resource: target.as_deref().unwrap_or(WORKSPACE), ..all })
 }
 
 /// What a parser makes of a command.
-fn shell(tool: &str, arguments: &str) -> Option<ShellFacts> {
-    let outrigger_shell::CommandFacts { programs, touches, opaque } =
-        outrigger_tools::label(tool, arguments)?;
-    Some(ShellFacts { programs, touches, opaque })
+fn shell(command: &CommandFacts) -> ShellFacts {
+    let CommandFacts { programs, touches, opaque } = command.clone();
+    ShellFacts { programs, touches, opaque }
 }
 
 /// What is known of an outside tool.

@@ -6,6 +6,7 @@ use outrigger_agent::{
     ApprovalRequest, Digest, Effect, Seq, SessionId, State, ToolKind, ToolSpec, Work,
 };
 use outrigger_store::{Journal, SessionRow};
+use outrigger_tools::ParsedCall;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -131,9 +132,9 @@ impl PendingApproval {
         }
     }
 
-    /// What its command says of itself, if it is one.
-    fn label(&self) -> Option<outrigger_shell::CommandFacts> {
-        outrigger_tools::label(self.tool()?.built_in(), self.words().1)
+    /// Its arguments, read, if it calls a tool.
+    fn parsed(&self) -> Option<ParsedCall> {
+        Some(ParsedCall::new(self.tool()?.built_in(), self.words().1, None))
     }
 
     /// Digest of its arguments.
@@ -176,7 +177,7 @@ impl PendingApproval {
                 "tool": outside.tool,
                 "changed": outside.changed.is_some(),
             })),
-            "shell": self.label().map(|label| json!({
+            "shell": self.parsed().as_ref().and_then(ParsedCall::command).map(|label| json!({
                 "programs": label.programs,
                 "touches": label.touches,
                 "opaque": label.opaque,
@@ -230,7 +231,9 @@ impl PendingApproval {
             let (server, tool) = (&outside.server, word(&outside.tool));
             lines.push(format!("by the server {server}: see outrigger tools show {server} {tool}"));
         }
-        if let Some(label) = self.label().filter(|label| !label.is_clean()) {
+        let parsed = self.parsed();
+        let command = parsed.as_ref().and_then(ParsedCall::command);
+        if let Some(label) = command.filter(|label| !label.is_clean()) {
             let touches = label.touches.iter().map(|path| format!("names {path}"));
             let opaque = label.opaque.then(|| "does what its text does not say".to_owned());
             let said: Vec<_> = touches.chain(opaque).collect();

@@ -155,7 +155,6 @@ pub(crate) fn check(
     Err(format!("Invalid arguments for `{name}`:{faults}{}", allowed(fields)))
 }
 
-/// What is wrong with a value, if anything is.
 /// What a path means in a call that begins in `directory`. One that begins at the workspace is
 /// left as it is: there, a sandbox takes it for just that.
 fn from(directory: Option<&str>, path: Option<&str>) -> String {
@@ -167,6 +166,7 @@ fn from(directory: Option<&str>, path: Option<&str>) -> String {
     }
 }
 
+/// What is wrong with a value, if anything is.
 fn fault(field: &Field, value: &Value) -> Option<String> {
     let name = field.name;
     let wrong = |expected: &str, hint: &str| {

@@ -3,16 +3,14 @@
 use outrigger_agent::FileBaseline;
 use outrigger_sandbox::ExecId;
 
+use crate::parsed::ParsedCall;
+
 /// A tool call that is about to be performed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Invocation<'a> {
-    /// Name of the built-in tool, which for a further sandbox is not the one that the
-    /// model wrote.
-    pub tool: &'a str,
-    /// Its arguments, as the model wrote them: JSON, if it behaved.
-    pub arguments: &'a str,
-    /// Where its relative paths begin, if that is not the workspace's top.
-    pub directory: Option<&'a str>,
+    /// The built-in tool, which for a further sandbox has not the name that the model wrote,
+    /// and its arguments.
+    pub parsed: &'a ParsedCall,
     /// The exec id of the call. The same call with the same id, in the same life of
     /// the sandbox, changes nothing a second time.
     pub exec: ExecId,

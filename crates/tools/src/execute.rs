@@ -21,7 +21,7 @@ pub(crate) async fn execute(
     let asked_ms = arguments.integer("timeout").unwrap_or(limits::TIMEOUT_MS_DEFAULT);
     let timeout_ms = asked_ms.min(call.command_ms_max.unwrap_or(asked_ms));
     let request = Execute {
-        cwd: call.directory.map(str::to_owned),
+        cwd: call.parsed.directory().map(str::to_owned),
         deadline_ms: timeout_ms,
         streams: Streams::Merged,
         spill_after_bytes: Some(limits::SPILL_AFTER_BYTES),

@@ -6,7 +6,7 @@
 //! a call is allowed, keep state between calls, or let through a terminal's
 //! control sequences.
 //!
-//! Read first: [`specs`], [`perform`].
+//! Read first: [`specs`], [`ParsedCall`], [`perform`].
 
 #![forbid(unsafe_code)]
 
@@ -23,14 +23,15 @@ pub mod limits;
 pub mod namespace;
 mod output;
 pub mod outside;
+mod parsed;
 mod preview;
 mod search;
 pub mod subagent;
 
 pub use call::{CommandTime, Invocation};
+pub use parsed::ParsedCall;
 pub use preview::{Preview, preview};
 
-use arguments::Arguments;
 use catalogue::{TOOLS, Tool, ToolName};
 use namespace::Namespace;
 
@@ -69,37 +70,6 @@ pub fn begin_in(tools: &mut [ToolSpec], directory: &str) {
     }
 }
 
-/// The file or folder that a call of a built-in file tool is about, in its one spelling,
-/// as that tool itself reads its arguments where it begins in `directory`. `None` if it is no
-/// file tool, or performs nothing because its arguments are wrong.
-#[must_use]
-pub fn target(tool: &str, arguments: &str, directory: Option<&str>) -> Option<String> {
-    let tool = Tool::named(tool)?;
-    let arguments = tool.check(arguments, directory).ok()?;
-    let path = given_target(tool, &arguments)?;
-    // What has no spelling is refused by the tool.
-    Some(namespace::canonical(&path).unwrap_or(path))
-}
-
-fn given_target(tool: &Tool, arguments: &Arguments) -> Option<String> {
-    let text = |name: &str| arguments.text(name).map(str::to_owned);
-    match tool.name {
-        ToolName::Execute => None,
-        ToolName::ReadFile | ToolName::WriteFile | ToolName::EditFile => text("file_path"),
-        ToolName::Ls | ToolName::Grep => text("path"),
-        ToolName::Glob => Some(search::globbed(arguments).0.to_owned()),
-    }
-}
-
-/// What can be said of the command of a call of `execute`, from its text: a label, never a
-/// boundary. `None` for another tool, and for wrong arguments.
-#[must_use]
-pub fn label(tool: &str, arguments: &str) -> Option<outrigger_shell::CommandFacts> {
-    let tool = Tool::named(tool).filter(|tool| tool.name == ToolName::Execute)?;
-    let arguments = tool.check(arguments, None).ok()?;
-    Some(outrigger_shell::label(arguments.required("command"), &namespace::MOUNTS))
-}
-
 /// Performs a call and gives what the model sees of it, with what a command took; nothing
 /// for what is no command. `sink` gets a command's output as it comes, uncut.
 ///
@@ -116,37 +86,29 @@ pub async fn perform(
     namespace: &Namespace,
     sink: &dyn OutputSink,
 ) -> Result<(ToolOutput, Option<CommandTime>), Error> {
-    let (tool, arguments) = match checked(call) {
+    let (tool, arguments) = match call.parsed.checked() {
         Ok(checked) => checked,
         Err(complaint) => return Ok((complaint, None)),
     };
     let done = match tool.name {
         ToolName::Execute => {
-            return match execute::execute(&arguments, call, namespace, sink).await {
+            return match execute::execute(arguments, call, namespace, sink).await {
                 Ok((output, took)) => Ok((output, Some(took))),
                 Err(error) => output::failure(tool.name, error).map(|output| (output, None)),
             };
         }
-        ToolName::Ls => files::ls(&arguments, namespace).await,
-        ToolName::ReadFile => files::read_file(&arguments, namespace).await,
-        ToolName::WriteFile => files::write_file(&arguments, call, namespace).await,
-        ToolName::EditFile => files::edit_file(&arguments, call, namespace).await,
-        ToolName::Glob => search::glob(&arguments, namespace).await,
-        ToolName::Grep => search::grep(&arguments, namespace).await,
+        ToolName::Ls => files::ls(arguments, namespace).await,
+        ToolName::ReadFile => files::read_file(arguments, namespace).await,
+        ToolName::WriteFile => files::write_file(arguments, call, namespace).await,
+        ToolName::EditFile => files::edit_file(arguments, call, namespace).await,
+        ToolName::Glob => search::glob(arguments, namespace).await,
+        ToolName::Grep => search::grep(arguments, namespace).await,
     };
     let output = match done {
         Err(Error::File(error)) if call.seen.is_some() && preview::is_change(&error) => {
-            preview::changed(&arguments)
+            preview::changed(arguments)
         }
         done => done.or_else(|error| output::failure(tool.name, error))?,
     };
     Ok((output, None))
-}
-
-/// The tool with its arguments, or what is wrong with them.
-fn checked(call: &Invocation<'_>) -> Result<(&'static Tool, Arguments), ToolOutput> {
-    let tool =
-        Tool::named(call.tool).ok_or_else(|| output::error(catalogue::unknown(call.tool)))?;
-    let arguments = tool.check(call.arguments, call.directory).map_err(output::error)?;
-    Ok((tool, arguments))
 }

@@ -10,7 +10,7 @@ use outrigger_sandbox::{
 
 use crate::arguments::Arguments;
 use crate::call::Invocation;
-use crate::catalogue::{Tool, ToolName};
+use crate::catalogue::ToolName;
 use crate::namespace::Namespace;
 use crate::output;
 
@@ -45,8 +45,7 @@ pub async fn preview(
     call: &Invocation<'_>,
     namespace: &Namespace,
 ) -> Result<Option<Preview>, Error> {
-    let Some(tool) = Tool::named(call.tool) else { return Ok(None) };
-    let Ok(arguments) = tool.check(call.arguments, call.directory) else { return Ok(None) };
+    let Ok((tool, arguments)) = call.parsed.checked() else { return Ok(None) };
     let changes = matches!(tool.name, ToolName::WriteFile | ToolName::EditFile);
     if !changes {
         return Ok(None);

@@ -4,9 +4,10 @@
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use outrigger_agent::{
-    Amounts, Event, Loss, Outcome, Park, Record, Seq, SessionId, SnapshotRef, State, Touched,
+    Amounts, Event, Loss, Outcome, Park, Record, Seq, SessionId, SnapshotRef, State, Touched, Work,
 };
 use outrigger_sandbox::Sandbox;
+use outrigger_tools::ParsedCall;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::grants::GrantTable;
 use super::wait::WaitingOnPeople;
 use crate::accounts::BudgetRefusals;
 use crate::memory::MemoryTree;
-use crate::{Engine, Error, limits};
+use crate::{Engine, Error, limits, policy_facts};
 
 /// An effect that came to its end.
 #[derive(Debug)]
@@ -93,6 +94,8 @@ pub(crate) struct SessionRun {
     pub(crate) sandboxes: BTreeMap<String, Arc<dyn Sandbox>>,
     /// How its subagents are driven.
     pub(crate) drive_below: DriveBelow,
+    /// Calls of built-in tools that are not settled, each read once.
+    calls: BTreeMap<Seq, (Work, Arc<ParsedCall>)>,
     /// Memory and skills as the session sees them, if it does.
     pub(crate) tree: Option<Arc<MemoryTree>>,
     /// What `pending` settles: to be settled again if it does not become durable.
@@ -138,6 +141,7 @@ impl SessionRun {
             waiting: WaitingOnPeople::default(),
             stopping: watch::Sender::default(),
             sandboxes: BTreeMap::new(),
+            calls: BTreeMap::new(),
             outcomes: Vec::new(),
             pending: Vec::new(),
             pending_at_ms: 0,
@@ -145,6 +149,20 @@ impl SessionRun {
             refusals: BudgetRefusals::default(),
             overtaken: 0,
         }
+    }
+
+    /// The call of a built-in tool that an effect performs, if it does.
+    pub(crate) fn parsed(&mut self, id: Seq) -> Option<Arc<ParsedCall>> {
+        let state = &self.state;
+        let work = &state.effect(id)?.work;
+        // Where somebody else appended first, another effect may stand in its place.
+        if let Some((_, parsed)) = self.calls.get(&id).filter(|(of, _)| of == work) {
+            return Some(Arc::clone(parsed));
+        }
+        self.calls.retain(|id, _| state.effect(*id).is_some());
+        let parsed = Arc::new(policy_facts::parse(state, work)?);
+        self.calls.insert(id, (work.clone(), Arc::clone(&parsed)));
+        Some(parsed)
     }
 
     /// Takes an event into the state; it becomes durable with the next flush.

@@ -154,10 +154,11 @@ async fn one_step(engine: &Engine, run: &mut SessionRun, poke: &Notify) -> Resul
 }
 
 fn judge(engine: &Engine, run: &mut SessionRun, id: Seq, at_ms: u64) -> Result<(), Error> {
+    let parsed = run.parsed(id);
     let Some(effect) = run.state.effect(id) else { return Ok(()) };
     let rules = engine.rules()?;
-    let verdict =
-        with_facts(&run.state, &effect.work, at_ms, rules.looks(), |facts| rules.judge(facts));
+    let (work, parsed, looks) = (&effect.work, parsed.as_deref(), rules.looks());
+    let verdict = with_facts(&run.state, work, parsed, at_ms, looks, |facts| rules.judge(facts));
     run.push(at_ms, Event::Decided { effect: id, verdict, rule_set: rules.hash() });
     Ok(())
 }
@@ -171,7 +172,7 @@ fn start(
     at_ms: u64,
 ) -> Result<(), Error> {
     let rules = engine.rules()?;
-    match grant(&rules, &run.state, id, at_ms) {
+    match grant(&rules, run, id, at_ms) {
         Ok(granted) => {
             run.grants.put(id, FIRST, granted);
             run.push(at_ms, event);
@@ -221,7 +222,7 @@ async fn recover(
         flush::flush(engine, run).await?;
         return Ok(None);
     }
-    let granted = match (grant(&engine.rules()?, &run.state, id, at_ms), how) {
+    let granted = match (grant(&engine.rules()?, run, id, at_ms), how) {
         (Ok(granted), Recover::Again(started)) => {
             run.push(at_ms, started);
             Some(granted)
@@ -292,10 +293,16 @@ async fn wait(engine: &Engine, run: &mut SessionRun, poke: &Notify) -> Result<Wa
     }
 }
 
-fn grant(rules: &RuleSet, state: &State, id: Seq, at_ms: u64) -> Result<Granted<Work>, Refused> {
+fn grant(
+    rules: &RuleSet,
+    run: &mut SessionRun,
+    id: Seq,
+    at_ms: u64,
+) -> Result<Granted<Work>, Refused> {
+    let parsed = run.parsed(id);
     let no_effect = Refused { verdict: outrigger_policy::Verdict::forbid(Vec::new()) };
-    let effect = state.effect(id).ok_or(no_effect)?;
-    with_facts(state, &effect.work, at_ms, rules.looks(), |facts| {
+    let effect = run.state.effect(id).ok_or(no_effect)?;
+    with_facts(&run.state, &effect.work, parsed.as_deref(), at_ms, rules.looks(), |facts| {
         rules.grant(facts, &effect.approved, effect.work.clone())
     })
 }

@@ -23,7 +23,7 @@ pub(super) fn provision(
     sandbox: String,
 ) -> impl Future<Output = Completion> + Send + use<> {
     let handle = handle::of(engine, &run.session, &run.state, &sandbox);
-    memory::serve(engine, run, handle.as_ref().ok(), effect);
+    memory::serve(engine, run, handle.as_ref().ok(), effect, None);
     let provision = handle.map(|handle| Provision {
         blobs: Arc::clone(&engine.parts.blobs),
         feed: engine.feed().clone(),

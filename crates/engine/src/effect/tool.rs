@@ -6,8 +6,7 @@ use outrigger_agent::{
     ToolOutput, Touched, command_ms_max,
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
-use outrigger_tools::namespace::MOUNTS;
-use outrigger_tools::{CommandTime, Invocation};
+use outrigger_tools::{CommandTime, Invocation, ParsedCall};
 use std::sync::Arc;
 
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
@@ -19,22 +18,23 @@ use crate::{Engine, Feed, LiveOutput, Notice, limits};
 /// `None` if no reply of the model contains the call.
 pub(super) fn call(
     engine: &Engine,
-    run: &SessionRun,
+    run: &mut SessionRun,
     effect: Seq,
     call: &ToolCall,
     kind: AttemptKind,
 ) -> Option<impl Future<Output = Completion> + Send + use<>> {
-    let genuine = run.state.call(call)?;
+    let parsed = run.parsed(effect)?;
+    run.state.call(call)?;
+    let run = &*run;
     let Phase::Started { place, .. } = &run.state.effect(effect)?.phase else { return None };
     let sandbox = place.as_ref().map(|place| sandbox_of(engine, run, place, kind));
     if let Some(sandbox) = &sandbox {
-        memory::serve(engine, run, sandbox.handle.as_ref().ok(), effect);
+        memory::serve(engine, run, sandbox.handle.as_ref().ok(), effect, Some(&*parsed));
     }
-    let tool = run.state.tool(&call.tool)?;
+    run.state.tool(&call.tool)?;
     let attempt = ToolAttempt {
-        tool: tool.built_in().to_owned(),
-        directory: tool.directory.clone(),
-        arguments: genuine.given().to_owned(),
+        memory: memory::of_effect(engine, run, effect, &parsed),
+        call: parsed,
         exec: match place {
             Some(place) => place.exec.clone(),
             None => run.session.effect(effect),
@@ -43,7 +43,6 @@ pub(super) fn call(
         kind,
         seen: run.state.effect(effect)?.seen.clone(),
         command_ms_max: command_ms_max(&run.state, effect),
-        memory: memory::of_effect(engine, run, effect),
     };
     let (clock, reserved) = (Arc::clone(&engine.parts.clock), run.state.reserved_for(effect));
     let sink =
@@ -118,10 +117,7 @@ pub(super) fn spent(
 }
 
 struct ToolAttempt {
-    tool: String,
-    arguments: String,
-    /// Where it begins, if that is not the workspace's top.
-    directory: Option<String>,
+    call: Arc<ParsedCall>,
     /// What the sandbox knows it by.
     exec: String,
     /// Nothing for a call about memory or skills alone.
@@ -155,10 +151,8 @@ impl ToolAttempt {
             let evidence = format!("`{}` is no exec id.", self.exec);
             return AttemptEnd::new(Outcome::Unknown { evidence });
         };
-        let (tool, arguments) = (self.tool.as_str(), self.arguments.as_str());
         let (seen, command_ms_max) = (self.seen.as_ref(), self.command_ms_max);
-        let directory = self.directory.as_deref();
-        let call = Invocation { tool, arguments, directory, exec, seen, command_ms_max };
+        let call = Invocation { parsed: &self.call, exec, seen, command_ms_max };
         if let (Some(memory), AttemptKind::Interrupted) = (&self.memory, self.kind)
             && let Some(output) = memory.done_before(&call).await
         {
@@ -182,11 +176,10 @@ impl ToolAttempt {
     fn say_what_is_not_served(&self, outcome: &mut Outcome) {
         let Some(ToolSandbox { handle: Ok(handle), .. }) = &self.sandbox else { return };
         let served = handle.backend.capabilities().live_mounts && !handle.shared;
-        if served || !MOUNTS.iter().any(|mount| self.arguments.contains(mount)) {
-            return;
-        }
-        let Some(label) = outrigger_tools::label(&self.tool, &self.arguments) else { return };
-        if let (false, Outcome::Done(Product::Output(output))) = (label.touches.is_empty(), outcome)
+        let touches = || self.call.command().is_some_and(|command| !command.touches.is_empty());
+        if let Outcome::Done(Product::Output(output)) = outcome
+            && !served
+            && touches()
         {
             output.text.push_str(NOT_SERVED);
         }

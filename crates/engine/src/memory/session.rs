@@ -4,8 +4,8 @@ use outrigger_agent::{
     Event, Outcome, Product, Seq, SessionId, State, Status, ToolKind, ToolOutput, Touched, Work,
 };
 use outrigger_policy::Situation;
-use outrigger_tools::Invocation;
 use outrigger_tools::namespace::Namespace;
+use outrigger_tools::{Invocation, ParsedCall};
 use std::sync::Arc;
 
 use super::labels::SessionLabels;
@@ -36,7 +36,7 @@ impl SessionMemory {
     /// What to say of a change of an entry by an attempt of which a crash hid the outcome:
     /// it is made once. Nothing if no such attempt made it.
     pub(crate) async fn done_before(&self, call: &Invocation<'_>) -> Option<ToolOutput> {
-        let path = outrigger_tools::target(call.tool, call.arguments, call.directory)?;
+        let path = call.parsed.target()?;
         if !self.view.tree.wrote(&path, self.effect).await {
             return None;
         }
@@ -80,20 +80,31 @@ pub(crate) fn tree_of(engine: &Engine, session: &SessionId, state: &State) -> Op
 }
 
 /// How the paths are judged that an effect comes to.
-fn judgement(engine: &Engine, state: &State, effect: Seq, origin: Origin) -> Option<Judgement> {
+fn judgement(
+    engine: &Engine,
+    state: &State,
+    effect: Seq,
+    parsed: Option<&ParsedCall>,
+    origin: Origin,
+) -> Option<Judgement> {
     let (rules, effect) = (engine.rules().ok()?, state.effect(effect)?);
-    let at_ms = engine.parts.clock.now_ms();
-    let facts = with_facts(state, &effect.work, at_ms, rules.looks(), |it| Situation::from(it));
+    let (at_ms, looks) = (engine.parts.clock.now_ms(), rules.looks());
+    let facts = with_facts(state, &effect.work, parsed, at_ms, looks, |it| Situation::from(it));
     // Nobody was asked about what a program might do.
     let approved = if origin == Origin::Sandbox { Vec::new() } else { effect.approved.clone() };
     Some(Judgement::new(rules, facts, approved))
 }
 
 /// The memory of an effect that is about to be performed.
-pub(crate) fn of_effect(engine: &Engine, run: &SessionRun, effect: Seq) -> Option<SessionMemory> {
+pub(crate) fn of_effect(
+    engine: &Engine,
+    run: &SessionRun,
+    effect: Seq,
+    parsed: &ParsedCall,
+) -> Option<SessionMemory> {
     let tree = run.tree.as_ref()?;
     tree.labels.add(run.state.labels());
-    memory_of(engine, tree, &run.state, effect, Origin::Tool(effect))
+    memory_of(engine, tree, &run.state, effect, parsed, Origin::Tool(effect))
 }
 
 /// The memory of a person who looks at what an effect would change.
@@ -102,9 +113,10 @@ pub(crate) fn preview(
     session: &SessionId,
     state: &State,
     effect: Seq,
+    parsed: &ParsedCall,
 ) -> Option<SessionMemory> {
     let tree = Arc::new(tree_of(engine, session, state)?);
-    memory_of(engine, &tree, state, effect, Origin::Preview)
+    memory_of(engine, &tree, state, effect, parsed, Origin::Preview)
 }
 
 fn memory_of(
@@ -112,9 +124,11 @@ fn memory_of(
     tree: &Arc<MemoryTree>,
     state: &State,
     effect: Seq,
+    parsed: &ParsedCall,
     origin: Origin,
 ) -> Option<SessionMemory> {
-    let view = Arc::new(tree.view(origin, judgement(engine, state, effect, origin)?));
+    let judgement = judgement(engine, state, effect, Some(parsed), origin)?;
+    let view = Arc::new(tree.view(origin, judgement));
     Some(SessionMemory { view, effect, noted: state.noted() })
 }
 
@@ -125,13 +139,15 @@ pub(crate) fn serve(
     run: &SessionRun,
     handle: Option<&SandboxHandle>,
     effect: Seq,
+    parsed: Option<&ParsedCall>,
 ) {
     let own = handle.filter(|handle| !handle.shared);
     let (Some(service), Some(tree), Some(handle)) = (&engine.parts.memory, &run.tree, own) else {
         return;
     };
     tree.labels.add(run.state.labels());
-    let Some(judgement) = judgement(engine, &run.state, effect, Origin::Sandbox) else { return };
+    let judgement = judgement(engine, &run.state, effect, parsed, Origin::Sandbox);
+    let Some(judgement) = judgement else { return };
     let command = is_command(&run.state, effect);
     // Of what runs there already, the command is not known any more.
     let judgement = if command { judgement } else { judgement.without_tool() };

@@ -11,7 +11,7 @@ use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
 
 use crate::memory;
-use crate::policy_facts::with_facts;
+use crate::policy_facts::{parse, with_facts};
 use crate::sandbox::attach::AttachError;
 use crate::sandbox::handle;
 use crate::{Engine, Error};
@@ -76,7 +76,9 @@ impl Engine {
         if !matches!(answer, Answer::Approved { .. }) {
             return Ok(());
         }
-        let judged = with_facts(state, &effect.work, now_ms, rules.looks(), |facts| {
+        let (work, looks) = (&effect.work, rules.looks());
+        let parsed = parse(state, work);
+        let judged = with_facts(state, work, parsed.as_ref(), now_ms, looks, |facts| {
             (rules.judge(facts), rules.may_approve(facts, &approval))
         });
         match judged {
@@ -107,25 +109,15 @@ impl Engine {
         state: &State,
         effect: Seq,
     ) -> Result<Option<Preview>, Error> {
-        let Some(Work::CallTool(work)) = state.effect(effect).map(|effect| &effect.work) else {
-            return Ok(None);
-        };
-        let (Some(call), Some(tool)) = (state.call(work), state.tool(&work.tool)) else {
+        let Some(work) = state.effect(effect).map(|effect| &effect.work) else { return Ok(None) };
+        let (Some(parsed), Work::CallTool(call)) = (parse(state, work), work) else {
             return Ok(None);
         };
         let exec = ExecId::new(session.effect(effect))
             .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
-        let arguments = call.arguments.as_str();
-        let invocation = Invocation {
-            tool: tool.built_in(),
-            arguments,
-            directory: tool.directory.as_deref(),
-            exec,
-            seen: None,
-            command_ms_max: None,
-        };
-        let memory = memory::preview(self, session, state, effect);
-        let Some(name) = state.sandbox_for(work) else {
+        let invocation = Invocation { parsed: &parsed, exec, seen: None, command_ms_max: None };
+        let memory = memory::preview(self, session, state, effect, &parsed);
+        let Some(name) = state.sandbox_for(call) else {
             let Some(memory) = memory else { return Ok(None) };
             let preview = outrigger_tools::preview(&invocation, &memory.namespace()).await;
             return preview.map_err(Error::Sandbox);

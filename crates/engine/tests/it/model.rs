@@ -105,7 +105,9 @@ impl Model for FakeModel {
         let mut parts = vec![Part::Text(format!("reply {spoken}"))];
         parts.extend(step.calls.into_iter().enumerate().map(|(index, (name, arguments))| {
             let id = format!("call_{spoken}_{index}");
-            Part::Call(Call { id, name, arguments: arguments.to_string() })
+            // For a tool that needs none, models write nothing at all.
+            let arguments = if arguments.is_null() { String::new() } else { arguments.to_string() };
+            Part::Call(Call { id, name, arguments })
         }));
         let origin = Origin {
             api: "told".to_owned(),

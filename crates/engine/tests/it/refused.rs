@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::model::{call, done, run};
 use crate::spy::Spy;
-use crate::world::{World, asked, results};
+use crate::world::{World, asked, drive, results, said, session};
 
 const RULES: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -52,4 +52,22 @@ async fn a_forbidden_file_or_sandbox_is_refused_however_it_is_spelled() {
     assert!(!results[3].contains("hooks"), "{results:?}");
     assert!(results[4].starts_with("x"), "{results:?}");
     assert!(outrigger_engine::situation(&state, Seq(1), 0).is_none(), "all is settled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_arguments_is_judged_by_where_it_begins() {
+    let mut world = World::new().await;
+    let rules = r#"
+        @id("all") permit (principal, action, resource);
+        @id("hands-off") forbid (principal, action, resource in Path::"/workspace/part");
+    "#;
+    world.rules = RuleSet::from_cedar(rules).unwrap();
+    let mut spec = world.spec();
+    outrigger_tools::begin_in(&mut spec.tools, "/workspace/part");
+    let engine = world.engine(&[call("ls", serde_json::Value::Null), done()]);
+    let session = session("s1");
+    engine.open(&session, spec, vec![said("go")]).await.unwrap();
+    drive(&engine, &session).await;
+    let results = results(&engine.state(&session).await.unwrap());
+    assert!(results[0].contains("hands-off"), "{results:?}");
 }

@@ -2,33 +2,21 @@
 
 use outrigger_agent::{FileBaseline, Status};
 use outrigger_sandbox::ExecId;
-use outrigger_tools::{Invocation, Preview, perform, preview};
+use outrigger_tools::{Invocation, ParsedCall, Preview, perform, preview};
 
 use crate::world::World;
 
 const WRITE: &str = r#"{"file_path": "f", "content": "new\n"}"#;
 const EDIT: &str = r#"{"file_path": "f", "old_string": "one", "new_string": "two"}"#;
 
-fn call<'a>(
-    tool: &'a str,
-    arguments: &'a str,
-    id: &str,
-    seen: Option<&'a FileBaseline>,
-) -> Invocation<'a> {
-    Invocation {
-        tool,
-        arguments,
-        directory: None,
-        exec: ExecId::new(id).expect("a valid id"),
-        seen,
-        command_ms_max: None,
-    }
+fn call<'a>(parsed: &'a ParsedCall, id: &str, seen: Option<&'a FileBaseline>) -> Invocation<'a> {
+    let exec = ExecId::new(id).expect("a valid id");
+    Invocation { parsed, exec, seen, command_ms_max: None }
 }
 
 async fn previewed(world: &World, tool: &str, arguments: &str) -> Option<Preview> {
-    preview(&call(tool, arguments, "preview", None), &world.namespace())
-        .await
-        .expect("the sandbox is well")
+    let parsed = ParsedCall::new(tool, arguments, None);
+    preview(&call(&parsed, "preview", None), &world.namespace()).await.expect("the sandbox is well")
 }
 
 #[tokio::test]
@@ -72,7 +60,8 @@ async fn what_was_approved_is_done_once_and_only_to_the_file_that_was_seen() {
         }
         let seen = previewed(&world, tool, arguments).await.expect("it changes a file").seen();
         for _again in 0..2 {
-            let call = call(tool, arguments, "same", Some(&seen));
+            let parsed = ParsedCall::new(tool, arguments, None);
+            let call = call(&parsed, "same", Some(&seen));
             let (output, _) = perform(&call, &world.namespace(), &()).await.unwrap();
             assert_eq!((output.status, world.contents("f").as_deref()), (Status::Ok, Some(after)));
         }
@@ -80,7 +69,8 @@ async fn what_was_approved_is_done_once_and_only_to_the_file_that_was_seen() {
         for changed in ["one\nmore\n", "else\n"] {
             world.file("f", changed).await;
             let id = changed.replace('\n', "-");
-            let call = call(tool, arguments, &id, Some(&seen));
+            let parsed = ParsedCall::new(tool, arguments, None);
+            let call = call(&parsed, &id, Some(&seen));
             let (output, _) = perform(&call, &world.namespace(), &()).await.unwrap();
             assert_eq!(output.status, Status::Denied, "{}", output.text);
             assert!(output.text.contains("changed after a person approved"), "{}", output.text);

@@ -5,7 +5,7 @@ use expect_test::expect;
 use outrigger_sandbox::FileErrorKind;
 use outrigger_sandbox_testing::FakeTree;
 use outrigger_tools::namespace::{MOUNTS, SeenRevisions};
-use outrigger_tools::{Invocation, perform};
+use outrigger_tools::{Invocation, ParsedCall, perform};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -35,15 +35,8 @@ impl Laid {
         let namespace = self.world.namespace().with_tree(tree, seen);
         let exec =
             outrigger_sandbox::ExecId::new(format!("laid-{}", self.calls)).expect("a valid id");
-        let arguments = arguments.to_string();
-        let call = Invocation {
-            tool,
-            arguments: &arguments,
-            directory: None,
-            exec,
-            seen: None,
-            command_ms_max: None,
-        };
+        let parsed = ParsedCall::new(tool, &arguments.to_string(), None);
+        let call = Invocation { parsed: &parsed, exec, seen: None, command_ms_max: None };
         let (output, _) = perform(&call, &namespace, &()).await.expect("the sandbox is well");
         format!("{}: {}", status(output.status), output.text)
     }

@@ -3,20 +3,14 @@
 use outrigger_agent::Status;
 use outrigger_sandbox::{Error, ExecId};
 use outrigger_sandbox_testing::fake::Disk;
-use outrigger_tools::{Invocation, perform};
+use outrigger_tools::{Invocation, ParsedCall, perform};
 use std::time::Duration;
 
 use crate::world::World;
 
-fn call<'a>(tool: &'a str, arguments: &'a str) -> Invocation<'a> {
-    Invocation {
-        tool,
-        arguments,
-        directory: None,
-        exec: ExecId::new("same").expect("a valid id"),
-        seen: None,
-        command_ms_max: None,
-    }
+fn call(parsed: &ParsedCall) -> Invocation<'_> {
+    let exec = ExecId::new("same").expect("a valid id");
+    Invocation { parsed, exec, seen: None, command_ms_max: None }
 }
 
 #[tokio::test(start_paused = true)]
@@ -28,7 +22,8 @@ async fn the_same_call_again_changes_nothing_twice() {
     ] {
         let mut world = World::new().await;
         world.file("g", "1").await;
-        let call = call(tool, arguments);
+        let parsed = ParsedCall::new(tool, arguments, None);
+        let call = call(&parsed);
         let before = world.fake.starts().len();
         let namespace = world.namespace();
         let first = perform(&call, &namespace, &());
@@ -50,7 +45,8 @@ async fn a_lost_sandbox_is_the_engines_to_explain() {
     ] {
         let world = World::new().await;
         world.fake.lose(&world.name, Disk::Kept);
-        let lost = perform(&call(tool, arguments), &world.namespace(), &()).await;
+        let parsed = ParsedCall::new(tool, arguments, None);
+        let lost = perform(&call(&parsed), &world.namespace(), &()).await;
         assert!(matches!(lost, Err(Error::Lost { .. })), "{tool}");
     }
 }

@@ -1,7 +1,7 @@
 //! What models are told of the tools.
 
 use expect_test::expect;
-use outrigger_tools::{begin_in, specs, specs_of_further};
+use outrigger_tools::{ParsedCall, begin_in, specs, specs_of_further};
 use serde_json::Value;
 
 #[test]
@@ -72,7 +72,7 @@ fn tools_say_where_they_begin() {
     }
     let execute = specs.iter().find(|spec| spec.name == "execute").unwrap();
     assert!(execute.description.contains("starts in /workspace/a \"part\""));
-    let target = |arguments: &str| outrigger_tools::target("ls", arguments, Some("/workspace/a"));
+    let target = |arguments: &str| ParsedCall::new("ls", arguments, Some("/workspace/a")).target();
     assert_eq!(target("{}").as_deref(), Some("/workspace/a"));
     assert_eq!(target(r#"{"path": "../b"}"#).as_deref(), Some("/workspace/b"));
     assert_eq!(target(r#"{"path": "/tmp"}"#).as_deref(), Some("/tmp"));

@@ -4,7 +4,7 @@ use outrigger_agent::{Status, ToolOutput};
 use outrigger_sandbox::{Backend, ExecId, FileOp, Precondition, Sandbox, SandboxId, WriteMode};
 use outrigger_sandbox_testing::fake::Fake;
 use outrigger_tools::namespace::Namespace;
-use outrigger_tools::{Invocation, perform};
+use outrigger_tools::{Invocation, ParsedCall, perform};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -52,14 +52,9 @@ impl World {
 
     /// Calls a tool with arguments as raw text.
     pub(crate) async fn raw(&mut self, tool: &str, arguments: &str) -> ToolOutput {
-        let call = Invocation {
-            tool,
-            arguments,
-            directory: None,
-            exec: self.next(),
-            seen: None,
-            command_ms_max: None,
-        };
+        let parsed = ParsedCall::new(tool, arguments, None);
+        let exec = self.next();
+        let call = Invocation { parsed: &parsed, exec, seen: None, command_ms_max: None };
         let (output, _) =
             perform(&call, &self.namespace(), &()).await.expect("the sandbox is well");
         output
