@@ -6,8 +6,6 @@ pub const INDEX_BYTES_MAX: u64 = 256 << 20;
 pub const IGNORE_BYTES_MAX: u64 = 1 << 20;
 /// A file of git's own that names a folder.
 pub const GIT_FILE_BYTES_MAX: u64 = 8 << 10;
-/// Looking for the smallest diff of one file; a larger one is taken after that.
-pub const DIFF_MS_MAX: u64 = 2_000;
 /// All references of a repository in one file, or where a shallow clone was cut.
 pub const REFS_BYTES_MAX: u64 = 64 << 20;
 /// References of a repository that a sandbox gets.

@@ -5,13 +5,10 @@ mod renames;
 
 use self::renames::{Rename, renames};
 use outrigger_sandbox::EntryKind;
-use similar::{ChangeTag, DiffOp, TextDiff};
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::ops::Range;
-use std::time::Duration;
 
-use crate::{Change, File, Grade, Hazard, limits};
+use crate::{Change, File, Grade, Hazard, hunks};
 
 /// The patch, in git's extended format, with renames. Contents are in it byte for byte, also
 /// where they are no text: what is not in the patch is lost with the sandbox. It begins with
@@ -108,43 +105,7 @@ fn one(
     };
     line(format!("--- {}", name("a/", from, before)));
     line(format!("+++ {}", name("b/", to, after)));
-    hunks(text, &lines(&old), &lines(&new));
-}
-
-/// Lines as git has them: only a line feed ends one.
-fn lines(contents: &[u8]) -> Vec<&[u8]> {
-    contents.split_inclusive(|byte| *byte == b'\n').collect()
-}
-
-fn hunks(text: &mut Vec<u8>, old: &[&[u8]], new: &[&[u8]]) {
-    let policy = Duration::from_millis(limits::DIFF_MS_MAX);
-    let diff = TextDiff::configure().timeout(policy).diff_slices(old, new);
-    for group in diff.grouped_ops(3) {
-        let (old, new) = (span(&group, DiffOp::old_range), span(&group, DiffOp::new_range));
-        text.extend_from_slice(format!("@@ -{old} +{new} @@\n").as_bytes());
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            text.push(match change.tag() {
-                ChangeTag::Equal => b' ',
-                ChangeTag::Delete => b'-',
-                ChangeTag::Insert => b'+',
-            });
-            text.extend_from_slice(change.value());
-            if !change.value().ends_with(b"\n") {
-                text.extend_from_slice(b"\n\\ No newline at end of file\n");
-            }
-        }
-    }
-}
-
-/// A hunk's range, which counts from 1 unless it is empty, and is silent of one line.
-fn span(group: &[DiffOp], range: impl Fn(&DiffOp) -> Range<usize>) -> String {
-    let start = group.first().map_or(0, |op| range(op).start);
-    let count = group.last().map_or(0, |op| range(op).end) - start;
-    match count {
-        0 => format!("{start},0"),
-        1 => format!("{}", start + 1),
-        _ => format!("{},{count}", start + 1),
-    }
+    hunks::write(text, &old, &new);
 }
 
 fn mode(file: &File) -> &'static str {

@@ -104,8 +104,6 @@ pub const RUNS_BYTES_MAX: usize = 16 << 20;
 pub const RELATED_BYTES_MAX: usize = 256 << 20;
 /// Versions that a blame goes back.
 pub const BLAME_VERSIONS_MAX: usize = 1_000;
-/// How long two texts are compared exactly; then the difference is told coarser.
-pub const DIFF_MS_MAX: u64 = 500;
 /// Text of one search.
 pub const SEARCH_BYTES_MAX: usize = 1_024;
 /// Words of one search.

@@ -30,7 +30,7 @@ pub use change::{
     Reach, Which,
 };
 pub use error::{Current, Error};
-pub use lines::{BlameLine, blame, diff};
+pub use lines::{BlameLine, blame};
 pub use path::{EntryAddress, EntryPath, PathFault};
 pub use quota::{MemoryUsage, Quota, QuotaExceeded, QuotaMeasure, Quotas};
 pub use search::{Hit, Search};

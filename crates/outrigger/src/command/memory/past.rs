@@ -72,8 +72,11 @@ pub(super) async fn diff(
     };
     let path = path_of(&at);
     let names = [from, newer.version.revision].map(|revision| format!("{path} r{revision}"));
-    let text = entries::diff(&older, &newer.bytes, [&names[0], &names[1]]);
-    let text = text.map_err(|error| Failure::new(Kind::Usage, format!("{path}: {error}")))?;
+    let text = outrigger_repository::diff(&older, &newer.bytes, [&names[0], &names[1]]);
+    let text = text.ok_or_else(|| {
+        let error = entries::Error::NotText;
+        Failure::new(Kind::Usage, format!("{path}: {error}"))
+    })?;
     if memory.json {
         let to = newer.version.revision;
         return show::line(

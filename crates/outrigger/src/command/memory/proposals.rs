@@ -4,7 +4,7 @@ use clap::Subcommand;
 use outrigger_engine::path_of;
 use outrigger_policy::MemoryKind;
 use outrigger_store::entries::{
-    self, Decision, EntryAddress, EntryPath, Error, Proposal, ProposalFilter, ProposalId,
+    Decision, EntryAddress, EntryPath, Error, Proposal, ProposalFilter, ProposalId,
 };
 use serde_json::{Value, json};
 
@@ -177,8 +177,8 @@ async fn show(memory: &MemoryContext, number: u64) -> Outcome {
     let after = file.unwrap_or_default();
     let path = path_of(&it.at);
     let names = [format!("{path} r{}", it.base), format!("proposal {number}")];
-    let diff = entries::diff(&base, &after, [&names[0], &names[1]]);
-    let diff = diff.unwrap_or_else(|_| "the file is no text\n".to_owned());
+    let diff = outrigger_repository::diff(&base, &after, [&names[0], &names[1]]);
+    let diff = diff.unwrap_or_else(|| "the file is no text\n".to_owned());
     if memory.json {
         let mut object = of(&it);
         object["type"] = json!("proposal");

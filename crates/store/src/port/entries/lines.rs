@@ -1,29 +1,14 @@
-//! Texts of versions compared line by line: what changed, and who wrote what stands there.
+//! Texts of versions compared line by line: who wrote what stands there.
 
+use imara_diff::sources::lines;
+use imara_diff::{Algorithm, Diff, InternedInput};
 use outrigger_agent::{Seq, SessionId};
 use outrigger_policy::{Principal, Scope};
-use similar::{ChangeTag, TextDiff};
 
 use super::{
     Attribution, ContentState, Contents, Entries, EntryAddress, EntryState, Error, Version,
 };
 use crate::limits;
-
-/// What changed from one text to another, as a unified diff; empty where nothing did.
-///
-/// # Errors
-/// [`Error::NotText`].
-pub fn diff(before: &[u8], after: &[u8], names: [&str; 2]) -> Result<String, Error> {
-    let [before, after] = [before, after].map(std::str::from_utf8);
-    let (before, after) = (before.map_err(|_| Error::NotText)?, after.map_err(|_| Error::NotText)?);
-    Ok(compare(before, after).unified_diff().header(names[0], names[1]).to_string())
-}
-
-fn compare<'a>(before: &'a str, after: &'a str) -> TextDiff<'a, 'a, str> {
-    let mut configured = TextDiff::configure();
-    configured.timeout(std::time::Duration::from_millis(limits::DIFF_MS_MAX));
-    configured.diff_lines(before, after)
-}
 
 /// A line, and who wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,39 +124,19 @@ fn written_over(
     version: &Version,
 ) -> Vec<(String, Version)> {
     let before: String = known.iter().map(|(line, _)| line.as_str()).collect();
-    let mut known = known.into_iter();
-    let mut lines = Vec::new();
-    for change in compare(&before, text).iter_all_changes() {
-        match change.tag() {
-            ChangeTag::Equal => lines.extend(known.next()),
-            ChangeTag::Delete => drop(known.next()),
-            ChangeTag::Insert => lines.push((change.value().to_owned(), version.clone())),
+    let mut input = InternedInput::default();
+    input.update_before(lines(&before));
+    input.update_after(lines(text));
+    let mut diff = Diff::compute(Algorithm::Myers, &input);
+    diff.postprocess_lines(&input);
+    let kept = known.into_iter().zip(0..).filter(|(_, at)| !diff.is_removed(*at));
+    let mut kept = kept.map(|(line, _)| line);
+    let mut written = Vec::new();
+    for (line, at) in lines(text).zip(0..) {
+        match diff.is_added(at) {
+            true => written.push((line.to_owned(), version.clone())),
+            false => written.extend(kept.next()),
         }
     }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use expect_test::expect;
-
-    #[test]
-    fn a_diff() {
-        let shown = diff(b"a\nb\nc\n", b"a\nB\nc\nd", ["notes.md@1", "notes.md@2"]).unwrap();
-        expect![[r#"
-            --- notes.md@1
-            +++ notes.md@2
-            @@ -1,3 +1,4 @@
-             a
-            -b
-            +B
-             c
-            +d
-            \ No newline at end of file
-        "#]]
-        .assert_eq(&shown);
-        assert_eq!(diff(b"a", b"a", ["1", "2"]).unwrap(), "");
-        assert!(matches!(diff(b"\xff", b"a", ["1", "2"]), Err(Error::NotText)));
-    }
+    written
 }
