@@ -1,5 +1,5 @@
 //! Which files of a directory are its content: in a git repository what is tracked, changed,
-//! or untracked and not ignored; elsewhere everything that is not ignored.
+//! or untracked and not ignored; elsewhere everything that is not ignored. Lock files always.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -11,6 +11,7 @@ use rustix::fs::FileType;
 use crate::error::reason;
 use crate::git::index::{self, IndexEntryKind};
 use crate::git::{Git, bounded};
+use crate::lock_files::is_lock_file;
 use crate::rules::{self, Rules};
 use crate::{DependencyPolicy, Error, TooLarge, dependencies, limits, names};
 
@@ -180,7 +181,10 @@ impl Listing<'_> {
                     self.caches.insert(path);
                     continue;
                 }
-                if rules.leaves_out(&below.join(&path), stat.is_dir()) {
+                // Libraries ignore theirs: without it other versions would be looked for than
+                // those that come along.
+                let stays = self.takes_dependencies() && is_lock_file(name);
+                if !stays && rules.leaves_out(&below.join(&path), stat.is_dir()) {
                     continue;
                 }
                 match stat.is_dir() {
@@ -206,9 +210,13 @@ impl Listing<'_> {
     /// Whether a folder holds what Python compiled of the files beside it.
     fn is_cache(&self, path: &Path, beside: &BTreeSet<OsString>) -> bool {
         let name = path.file_name().and_then(|name| name.to_str());
-        matches!(self.policy, DependencyPolicy::Apart(_))
+        self.takes_dependencies()
             && name.is_some_and(|name| dependencies::is_cache(name, beside))
             && !self.has_tracked(path)
+    }
+
+    fn takes_dependencies(&self) -> bool {
+        matches!(self.policy, DependencyPolicy::Apart(_))
     }
 
     fn has_tracked(&self, folder: &Path) -> bool {

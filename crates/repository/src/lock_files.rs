@@ -2,46 +2,57 @@
 
 use outrigger_beneath::Dir;
 use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
 
 use crate::git::bounded;
 use crate::hex::hex;
 use crate::{Error, WorkTree, limits};
 
-const NAMES: [&str; 33] = [
+/// Written by a package manager.
+const LOCK_FILES: [&str; 18] = [
     "Cargo.lock",
-    "Cargo.toml",
-    "Gemfile",
     "Gemfile.lock",
     "Package.resolved",
-    "Package.swift",
-    "Pipfile",
     "Pipfile.lock",
-    "build.gradle",
-    "build.gradle.kts",
     "bun.lock",
     "bun.lockb",
-    "composer.json",
     "composer.lock",
     "deno.lock",
-    "go.mod",
     "go.sum",
     "gradle.lockfile",
-    "mix.exs",
     "mix.lock",
     "npm-shrinkwrap.json",
     "package-lock.json",
-    "package.json",
     "pdm.lock",
     "pnpm-lock.yaml",
     "poetry.lock",
+    "uv.lock",
+    "yarn.lock",
+];
+
+/// Written by people.
+const MANIFESTS: [&str; 15] = [
+    "Cargo.toml",
+    "Gemfile",
+    "Package.swift",
+    "Pipfile",
+    "build.gradle",
+    "build.gradle.kts",
+    "composer.json",
+    "go.mod",
+    "mix.exs",
+    "package.json",
     "pom.xml",
     "pyproject.toml",
     "requirements.txt",
     "setup.cfg",
     "setup.py",
-    "uv.lock",
-    "yarn.lock",
 ];
+
+/// Whether a file of that name is one that a package manager writes and reads again.
+pub(crate) fn is_lock_file(name: &OsStr) -> bool {
+    LOCK_FILES.iter().any(|lock_file| name == *lock_file)
+}
 
 /// Names what the lock files and manifests say, from where a person works up to the top:
 /// another name for other contents.
@@ -51,7 +62,8 @@ const NAMES: [&str; 33] = [
 pub fn lock_digest(tree: &WorkTree) -> Result<String, Error> {
     let opened = Dir::open(&tree.top).map_err(Error::directory(&tree.top))?;
     let mut hasher = Sha256::new();
-    for path in tree.folders().flat_map(|folder| NAMES.map(|name| folder.join(name))) {
+    let names = || LOCK_FILES.iter().chain(&MANIFESTS);
+    for path in tree.folders().flat_map(|folder| names().map(move |name| folder.join(name))) {
         // One through a link is not the project's own.
         let file = match opened.file(&path) {
             Ok(file) => file,

@@ -37,14 +37,19 @@ fn folders_of_dependencies_are_named_and_not_copied() {
             "target/arrow.txt"
         ]
     );
-    // What is tracked is content, wherever it is.
+    // What is tracked is content, wherever it is, and so is what names the versions of those.
     world.git("a", &["init", "-q"]);
-    world.write("a/.gitignore", "node_modules\n.venv\n");
+    world.write("a/.gitignore", "node_modules\n.venv\n*.lock\n*.log\n");
+    world.write("a/packages/one/yarn.lock", "x");
+    world.write("a/packages/one/yarn.log", "x");
     world.git("a", &["add", "-f", "node_modules/left-pad/index.js"]);
     let packed = world.pack("a").unwrap();
     let named: Vec<_> = packed.dependencies.iter().map(|path| path.to_str().unwrap()).collect();
     assert_eq!(named, [".venv", "packages/one/node_modules"]);
-    assert!(names(packed.archive).contains(&"node_modules/left-pad/index.js".to_owned()));
+    let names = names(packed.archive);
+    assert!(names.contains(&"node_modules/left-pad/index.js".to_owned()));
+    assert!(names.contains(&"packages/one/yarn.lock".to_owned()));
+    assert!(!names.contains(&"packages/one/yarn.log".to_owned()));
 }
 
 #[test]
