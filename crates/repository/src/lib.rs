@@ -45,6 +45,7 @@ pub use git::inside::{OBJECTS, SandboxRepository};
 pub use hazard::{Grade, Hazard, hazards, leads_out};
 pub use hunks::diff;
 pub use lock_files::lock_digest;
+pub use modified::modified_ns;
 pub use names::is_git;
 pub use pack::{DirectoryArchive, Limits, files, pack};
 pub use patch::{one_file, patch};

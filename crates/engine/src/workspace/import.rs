@@ -2,6 +2,7 @@
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use outrigger_agent::Workspace;
+use outrigger_repository::modified_ns;
 use outrigger_sandbox::{
     ContentDigest, ExecId, FileOp, FileReply, Precondition, Sandbox, WriteMode,
     limits as sandbox_limits,
@@ -126,28 +127,6 @@ fn read(archive: Box<dyn Read + Send>, send: &mpsc::Sender<Entry>) -> Result<(),
         }
     }
     Ok(())
-}
-
-/// When a file was changed last: to the nanosecond where its archive says so, as build tools
-/// compare it. `None` for a time that no file has.
-fn modified_ns(entry: &mut tar::Entry<'_, impl Read>) -> std::io::Result<Option<i64>> {
-    let whole = entry.header().mtime()?;
-    let mut precise = None;
-    for extension in entry.pax_extensions()?.into_iter().flatten() {
-        let extension = extension?;
-        if extension.key() == Ok("mtime") {
-            precise = extension.value().ok().and_then(nanoseconds);
-        }
-    }
-    let whole = || i64::try_from(whole).ok()?.checked_mul(1_000_000_000);
-    Ok(precise.or_else(whole))
-}
-
-/// Of a decimal number of seconds.
-fn nanoseconds(text: &str) -> Option<i64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let nanos = format!("{part:0<9}").get(..9)?.parse::<u32>().ok()?;
-    whole.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(i64::from(nanos))
 }
 
 async fn write(sandbox: &dyn Sandbox, entry: Entry, attempt: &str) -> Result<(), Error> {
