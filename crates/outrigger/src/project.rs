@@ -54,7 +54,7 @@ pub(crate) async fn prepare(
     paths: &Paths,
     config: &Config,
     backends: &Backends,
-    (content, folders, caches): (ProjectContent<'_>, Vec<PathBuf>, Vec<PathBuf>),
+    (content, folders): (ProjectContent<'_>, Vec<Vec<PathBuf>>),
     screen: &mut Screen,
 ) -> Outcome<ProjectSandbox> {
     let ProjectContent { tree, .. } = content;
@@ -67,9 +67,7 @@ pub(crate) async fn prepare(
         if sandbox.toolchains { toolchains(tree, &shell()) } else { Toolchains::default() };
     // The spawner is told of paths as text.
     tools.shown.retain(|path| path.to_str().is_some());
-    let mut together: Vec<Vec<PathBuf>> = folders.into_iter().map(|path| vec![path]).collect();
-    together.extend(Some(caches).filter(|caches| !caches.is_empty()));
-    let layers = layers(paths, config, native, (dir, together), screen).await?;
+    let layers = layers(paths, config, native, (dir, folders), screen).await?;
     tell(&tools, &layers, screen);
     let env = environment(sandbox, &tools, (tree, &layers))?;
     let workspace = dir.to_str().map(PathBuf::from);
@@ -147,20 +145,20 @@ async fn layers(
     paths: &Paths,
     config: &Config,
     native: &Native,
-    (dir, together): (&Path, Vec<Vec<PathBuf>>),
+    (dir, folders): (&Path, Vec<Vec<PathBuf>>),
     screen: &mut Screen,
 ) -> Outcome<Vec<DependencyLayer>> {
     let mut layers = Vec::new();
-    for mut paths_together in together {
+    for mut together in folders {
         // What is passed over is named as text.
-        paths_together.retain(|path| path.to_str().is_some());
-        let name = match paths_together.as_slice() {
+        together.retain(|path| path.to_str().is_some());
+        let name = match together.as_slice() {
             [] => continue,
             [path] => path.display().to_string(),
             several => format!("{} __pycache__ folders", several.len()),
         };
         let whole = dir.to_owned();
-        let measuring = move || DependencyFolders::measure(&whole, &paths_together);
+        let measuring = move || DependencyFolders::measure(&whole, &together);
         let folders = blocking(dir, measuring).await?;
         if folders.bytes > config.dependency_bytes_max {
             let (has, most) = (size(folders.bytes), size(config.dependency_bytes_max));

@@ -19,9 +19,8 @@ pub(crate) struct PackedDirectory {
     pub(crate) tree: WorkTree,
     pub(crate) workspace: Workspace,
     /// Folders of what it depends on, which are not in it, by their paths in what was copied.
-    pub(crate) dependencies: Vec<PathBuf>,
-    /// Likewise, of what Python compiled; they come along together.
-    pub(crate) caches: Vec<PathBuf>,
+    /// Those that come along together stand together.
+    pub(crate) dependencies: Vec<Vec<PathBuf>>,
     pub(crate) notes: Vec<(Tone, String)>,
 }
 
@@ -46,7 +45,7 @@ pub(crate) async fn pack(
         }
     };
     notes.push((Tone::Detail, text));
-    let DirectoryArchive { archive, files, dependencies, caches, .. } = packed;
+    let DirectoryArchive { archive, files, dependencies, .. } = packed;
     let stored = store.blobs.put_from(Box::new(archive)).await?;
     let workspace = Workspace {
         archive: stored.digest,
@@ -56,7 +55,7 @@ pub(crate) async fn pack(
         dependencies: Vec::new(),
         prefix: tree.prefix.display().to_string(),
     };
-    Ok(PackedDirectory { tree, workspace, dependencies, caches, notes })
+    Ok(PackedDirectory { tree, workspace, dependencies, notes })
 }
 
 /// An archive of the repository that a directory is a part of; of the directory alone where

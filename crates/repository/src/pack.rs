@@ -36,10 +36,8 @@ pub struct DirectoryArchive {
     /// What was left out, and why.
     pub left_out: Vec<String>,
     /// Folders of what the directory depends on, by their paths in it; none of them is in
-    /// the archive.
-    pub dependencies: Vec<PathBuf>,
-    /// Folders of what Python compiled of what is in the archive, likewise.
-    pub caches: Vec<PathBuf>,
+    /// the archive. Those that come along together stand together.
+    pub dependencies: Vec<Vec<PathBuf>>,
 }
 
 /// Packs the content of a directory: in a git repository what is tracked, changed, or
@@ -71,8 +69,10 @@ pub fn pack(
         size: Size { limits, files: 0, bytes: 0 },
         left_out: left_out.collect(),
     };
-    let dependencies = dependencies.into_iter().collect();
-    let caches = caches.into_iter().collect();
+    let mut dependencies: Vec<_> = dependencies.into_iter().map(|path| vec![path]).collect();
+    if !caches.is_empty() {
+        dependencies.push(caches.into_iter().collect());
+    }
     for path in &paths {
         packing.add(path)?;
     }
@@ -82,7 +82,7 @@ pub fn pack(
         Ok(archive)
     });
     let archive = finished.map_err(Error::Archive)?;
-    Ok(DirectoryArchive { archive, files, bytes, left_out, dependencies, caches })
+    Ok(DirectoryArchive { archive, files, bytes, left_out, dependencies })
 }
 
 /// The paths of what [`pack`] would copy, relative to the directory, in order; those that are

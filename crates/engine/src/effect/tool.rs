@@ -24,14 +24,16 @@ pub(super) fn call(
     kind: AttemptKind,
 ) -> Option<impl Future<Output = Completion> + Send + use<>> {
     let parsed = run.parsed(effect)?;
-    run.state.call(call)?;
     let run = &*run;
+    // That it was read once is no proof that the model wrote it.
+    let (Some(_), Some(_)) = (run.state.call(call), run.state.tool(&call.tool)) else {
+        return None;
+    };
     let Phase::Started { place, .. } = &run.state.effect(effect)?.phase else { return None };
     let sandbox = place.as_ref().map(|place| sandbox_of(engine, run, place, kind));
     if let Some(sandbox) = &sandbox {
         memory::serve(engine, run, sandbox.handle.as_ref().ok(), effect, Some(&*parsed));
     }
-    run.state.tool(&call.tool)?;
     let attempt = ToolAttempt {
         memory: memory::of_effect(engine, run, effect, &parsed),
         call: parsed,

@@ -98,13 +98,13 @@ pub(crate) async fn open(
     task.model.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
     let packing = workspace::pack(paths, config, &store, task.tree);
     let packed = screen.during("copying the directory", packing).await?;
-    let PackedDirectory { tree, mut workspace, dependencies, caches, notes } = packed;
+    let PackedDirectory { tree, mut workspace, dependencies, notes } = packed;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let lock = session::lock(&paths.lock(session.as_str()))?;
     let lock = lock.ok_or_else(|| session::held(&session))?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
     let content = ProjectContent { blobs: &*store.blobs, tree: &tree, workspace: &workspace };
-    let needs = (content, dependencies, caches);
+    let needs = (content, dependencies);
     let project = project::prepare(paths, config, &backends, needs, screen).await?;
     workspace.dependencies = project.dependencies;
     let servers = outside::servers(config)?;

@@ -73,10 +73,8 @@ pub(super) async fn diff(
     let path = path_of(&at);
     let names = [from, newer.version.revision].map(|revision| format!("{path} r{revision}"));
     let text = outrigger_repository::diff(&older, &newer.bytes, [&names[0], &names[1]]);
-    let text = text.ok_or_else(|| {
-        let error = entries::Error::NotText;
-        Failure::new(Kind::Usage, format!("{path}: {error}"))
-    })?;
+    let not_text = || Failure::new(Kind::Usage, format!("{path}: {}", entries::Error::NotText));
+    let text = text.ok_or_else(not_text)?;
     if memory.json {
         let to = newer.version.revision;
         return show::line(
