@@ -22,6 +22,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::models::OpenedModel;
 use crate::paths::Paths;
 use crate::rules::ConfiguredRules;
+use crate::sandbox::no_sandbox;
 use crate::{models, rules, session};
 
 /// The hidden mode in which this program is the spawner of native sandboxes.
@@ -223,12 +224,6 @@ fn owner(paths: &Paths) -> Outcome<String> {
             std::fs::read_to_string(&path).map(|name| name.trim().to_owned()).map_err(failed)
         }
     }
-}
-
-/// The error of a machine that makes no sandboxes.
-pub(crate) fn no_sandbox(error: &outrigger_sandbox::Error) -> Failure {
-    Failure::from_error(Kind::SandboxUnavailable, error)
-        .hint("`outrigger doctor` says what this machine offers and what is missing.")
 }
 
 /// An engine with everything that it needs. Wrong rules are an error before anything is done.

@@ -208,6 +208,8 @@ pub(crate) const ROWS_DEFAULT: usize = 24;
 pub(crate) const HISTORY_LINES_MAX: usize = 500;
 /// A template's name that is made of an image's.
 pub(crate) const IMAGE_NAME_CHARS_MAX: usize = 100;
+/// Milliseconds for an image to be built, or to be taken from the engine.
+pub(crate) const IMAGE_BUILD_MS_MAX: u64 = 60 * 60_000;
 /// Rows of what was said last that a person is shown who goes on.
 pub(crate) const RECAP_ROWS_MAX: usize = 12;
 /// Sessions that a conversation lists.

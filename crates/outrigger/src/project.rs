@@ -1,11 +1,13 @@
 //! What a directory needs of this machine to be worked on: its tools, and what it depends on.
 //!
-//! Owns the template of a session's first sandbox over the host's tools. Must never show more
-//! of the machine than `repository::toolchain` found and the configuration names.
+//! Owns the template of a session's first sandbox, over the host's tools or an image. Must never
+//! show more of the machine than `repository::toolchain` found and the configuration names.
+
+mod environment;
 
 use outrigger_repository::toolchain::{GO_CACHE, GoCache, Shell, Toolchains, toolchains};
-use outrigger_repository::{DependencyFolders, Error, OBJECTS, SandboxRepository, WorkTree};
-use outrigger_sandbox_native::{HostPaths, ImageDigest, Native, ProjectTemplate};
+use outrigger_repository::{DependencyFolders, Error, OBJECTS, SandboxRepository};
+use outrigger_sandbox_native::{HostPaths, ImageDigest, Native, ProjectTemplate, Template};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
@@ -14,23 +16,24 @@ use std::path::{Path, PathBuf};
 use crate::compose::{Backends, HOST_TOOLS};
 use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::image::variables;
 use crate::paths::Paths;
-use crate::project_content::{AGENT, ProjectContent};
+use crate::project_content::{AGENT, ProjectContent, WORKSPACE};
+use crate::repository;
 use crate::session::now_ms;
 use crate::setup::Preparation;
 use crate::show::amounts::size;
 use crate::show::{self, Screen, Tone};
-use crate::{limits, repository};
 
-/// What a directory's files are called in a sandbox.
-const WORKSPACE: &str = "workspace";
+/// Whether the first sandbox is of the native backend, so that there is a template to be made.
+pub(crate) fn is_native(config: &Config) -> bool {
+    config.sandboxes.first().is_some_and(|sandbox| sandbox.backend == BackendName::Native)
+}
 
-/// Whether the first sandbox stands over the host's tools, so that there is a template to
-/// be made.
-pub(crate) fn has_template(config: &Config) -> bool {
-    config.sandboxes.first().is_some_and(|sandbox| {
-        sandbox.backend == BackendName::Native && sandbox.template() == Some(HOST_TOOLS)
-    })
+/// Whether it stands over this machine's tools.
+pub(crate) fn is_over_host_tools(config: &Config) -> bool {
+    is_native(config)
+        && config.sandboxes.first().is_some_and(|it| it.template() == Some(HOST_TOOLS))
 }
 
 /// The person's shell, as far as tools are found by it.
@@ -59,17 +62,21 @@ pub(crate) async fn prepare(
 ) -> Outcome<ProjectSandbox> {
     let ProjectContent { tree, .. } = content;
     let dir = tree.top.as_path();
-    let first = config.sandboxes.first().filter(|_| has_template(config));
+    let first = config.sandboxes.first().filter(|_| is_native(config));
     let (Some(native), Some(sandbox)) = (&backends.native, first) else {
         return Ok(ProjectSandbox::default());
     };
-    let mut tools =
-        if sandbox.toolchains { toolchains(tree, &shell()) } else { Toolchains::default() };
+    let image = base(native, sandbox).await?;
+    let shows_tools = sandbox.toolchains && image.is_none();
+    let mut tools = if shows_tools { toolchains(tree, &shell()) } else { Toolchains::default() };
     // The spawner is told of paths as text.
     tools.shown.retain(|path| path.to_str().is_some());
     let layers = layers(paths, config, native, (dir, folders), screen).await?;
     tell(&tools, &layers, screen);
-    let env = environment(sandbox, &tools, (tree, &layers))?;
+    let env = match &image {
+        Some(image) => environment::over_image(sandbox, &variables(&image.env)),
+        None => environment::over_host_tools(sandbox, &tools, tree, &named(&layers)),
+    }?;
     let workspace = dir.to_str().map(PathBuf::from);
     let mut host = HostPaths { read_only: tools.shown, elsewhere: Vec::new(), workspace };
     let digests = layers.iter().map(|layer| layer.digest).collect();
@@ -89,7 +96,7 @@ pub(crate) async fn prepare(
         dependencies.push(".git".to_owned());
     }
     let source = dir.display().to_string();
-    let mut project = ProjectTemplate { layers: digests, env, host, source };
+    let mut project = ProjectTemplate { image, layers: digests, env, host, source };
     let preparation = Preparation { paths, config, native, content, often: &often };
     if let Some(made) = preparation.prepare(&project, &dependencies, screen).await? {
         project.layers.push(made.layer);
@@ -100,6 +107,23 @@ pub(crate) async fn prepare(
     let template =
         template.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
     Ok(ProjectSandbox { template: Some(template), dependencies })
+}
+
+/// The image that it stands on, if it does not stand over the host's tools.
+async fn base(native: &Native, sandbox: &Sandbox) -> Outcome<Option<Template>> {
+    let Some(name) = sandbox.template().filter(|name| *name != HOST_TOOLS) else {
+        return Ok(None);
+    };
+    let failed = |error| Failure::from_error(Kind::SandboxUnavailable, &error);
+    let mut known = native.templates().await.map_err(failed)?.into_iter();
+    let found = known.find(|template| template.name == name);
+    let gone = || Failure::new(Kind::NotFound, format!("the template `{name}` is gone"));
+    found.ok_or_else(gone).map(Some)
+}
+
+/// The folders that came along by themselves, by their names.
+fn named(layers: &[DependencyLayer]) -> Vec<&str> {
+    layers.iter().map(|layer| layer.name.as_str()).collect()
 }
 
 /// The repository that the sandbox gets: where its objects are, and the layer of the rest.
@@ -247,49 +271,4 @@ fn tell(tools: &Toolchains, layers: &[DependencyLayer], screen: &Screen) {
     if !all.is_empty() {
         screen.note(Tone::Detail, format!("with {}", all.join(", ")));
     }
-}
-
-/// The variables of all commands, `NAME=value`.
-fn environment(
-    sandbox: &Sandbox,
-    tools: &Toolchains,
-    (tree, layers): (&WorkTree, &[DependencyLayer]),
-) -> Outcome<Vec<String>> {
-    let mut env = tools.env.clone();
-    let mut path: Vec<String> = sandbox.path.iter().map(|dir| dir.display().to_string()).collect();
-    // The nearest to where the person works.
-    let environment = tree.folders().find_map(|folder| {
-        let names = [".venv", "venv", "env"];
-        let is_one = |layer: &&DependencyLayer| {
-            names.iter().any(|name| folder.join(name) == Path::new(&layer.name))
-        };
-        layers.iter().find(is_one)
-    });
-    if let Some(layer) = environment {
-        // As a person's shell has it who works on the project.
-        let root = format!("/{WORKSPACE}/{}", layer.name);
-        path.push(format!("{root}/bin"));
-        env.insert("VIRTUAL_ENV".to_owned(), root);
-    }
-    path.extend(tools.path.iter().map(|dir| dir.display().to_string()));
-    if !path.is_empty() {
-        if !sandbox.toolchains {
-            path.extend(["/usr/local/bin", "/usr/bin", "/bin"].map(str::to_owned));
-        }
-        env.insert("PATH".to_owned(), path.join(":"));
-    }
-    env.extend(sandbox.env.clone());
-    let pairs: Vec<String> = env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let bytes: usize = pairs.iter().map(String::len).sum();
-    if bytes > limits::TEMPLATE_ENV_BYTES_MAX {
-        let most = limits::TEMPLATE_ENV_BYTES_MAX;
-        let text =
-            format!("the variables of the sandbox take {bytes} bytes, and {most} are allowed");
-        return Err(Failure::new(Kind::Usage, text).hint("Shorten sandbox.env or sandbox.path."));
-    }
-    if let Some(pair) = pairs.iter().find(|pair| pair.contains('\0')) {
-        let name = pair.split('=').next().unwrap_or_default();
-        return Err(Failure::new(Kind::Usage, format!("the variable {name} has a NUL byte in it")));
-    }
-    Ok(pairs)
 }

@@ -7,6 +7,9 @@ use outrigger_store::Blobs;
 /// The user of commands in a layer.
 pub(crate) const AGENT: u64 = 1_000;
 
+/// What a directory's files are called in a sandbox.
+pub(crate) const WORKSPACE: &str = "workspace";
+
 /// A directory, and its copy.
 #[derive(Clone, Copy)]
 pub(crate) struct ProjectContent<'a> {

@@ -19,6 +19,8 @@ pub(crate) enum Purpose {
     Guide,
     /// It names servers of tools.
     Servers,
+    /// Sandboxes are made of it.
+    Image,
 }
 
 /// What guides an agent: the first of these that is there.
@@ -74,6 +76,11 @@ impl ProjectFile {
     pub(crate) fn servers(dir: &Path) -> Option<Self> {
         let file = Self::read(dir, mcp_json::FILE, Purpose::Servers)?;
         (!mcp_json::described(&file.text).is_empty()).then_some(file)
+    }
+
+    /// What sandboxes are made of: a `devcontainer.json` or a Dockerfile.
+    pub(crate) fn image(dir: &Path, path: &Path) -> Option<Self> {
+        Self::read(dir, path.to_str()?, Purpose::Image)
     }
 
     /// All by which the repository speaks to agents.

@@ -60,6 +60,7 @@ fn told(dir: &Path, judged: &JudgedFile) -> (Tone, String) {
     let so = match judged.file.purpose {
         Purpose::Guide => "it is only data",
         Purpose::Servers => "its servers are left out",
+        Purpose::Image => "nothing is made of it",
     };
     match judged.standing {
         Standing::Trusted => (Tone::Detail, format!("{name} is trusted")),

@@ -105,7 +105,7 @@ async fn archive(
     let limits = Limits { bytes_max, files_max };
     // Folders are named from where the person works.
     let include: Vec<_> = config.include.iter().map(|it| tree.prefix.join(it)).collect();
-    let apart = config.dependencies && project::has_template(config);
+    let apart = config.dependencies && project::is_native(config);
     let packing = tokio::task::spawn_blocking(move || {
         let policy = match apart {
             true => DependencyPolicy::Apart(&include),

@@ -29,4 +29,4 @@ pub use digest::ImageDigest;
 pub use install::Progress;
 pub use project::ProjectTemplate;
 pub use registry::{Registry, Transport};
-pub use request::{HostPaths, Template, is_over_host_tools};
+pub use request::{HostPaths, Template, is_of_project};

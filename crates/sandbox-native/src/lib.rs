@@ -38,6 +38,6 @@ pub mod fuzz {
 pub use backend::{Config, Launch, Native};
 pub use image::{
     Archive, HostPaths, ImageDigest, Progress, ProjectTemplate, Registry, Template, Transport,
-    is_over_host_tools,
+    is_of_project,
 };
 pub use probe::probe;

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::exit::Outcome;
 use crate::flags::{Limits, Model, Output};
 use crate::paths::Paths;
+use crate::sandbox::no_sandbox;
 use crate::show::amounts::size;
 use crate::show::{self, Screen, Tone, inert};
 use crate::{compose, models, project, workspace};
@@ -87,7 +88,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
             files.iter().for_each(|file| screen.note(Tone::Good, format!("  ✓ {}", file.display())))
         }
     }
-    capabilities.map_err(|error| compose::no_sandbox(&error))?;
+    capabilities.map_err(|error| no_sandbox(&error))?;
     store?;
     Ok(0)
 }
@@ -98,7 +99,8 @@ struct ToolReport(Option<Toolchains>);
 impl ToolReport {
     fn make(config: &Config) -> Self {
         let wanted = config.sandboxes.first().is_some_and(|sandbox| sandbox.toolchains);
-        let here = std::env::current_dir().ok().filter(|_| wanted && project::has_template(config));
+        let here =
+            std::env::current_dir().ok().filter(|_| wanted && project::is_over_host_tools(config));
         let tree =
             |here: PathBuf| workspace::tree(&here).unwrap_or_else(|_| WorkTree::alone(&here));
         Self(here.map(|here| toolchains(&tree(here), &project::shell())))

@@ -6,7 +6,6 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use super::detach::Driver;
-use super::sandbox::image;
 use super::sessions::{GoOn, More, go_on};
 use super::task::{Task, start};
 use crate::config::Config;
@@ -32,8 +31,9 @@ pub(crate) struct Run {
     /// written back. May be given several times.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) include: Vec<PathBuf>,
-    /// Work in this image instead of over this machine's tools: a template that is there, or an
-    /// image of a registry, which is pulled once. With Docker an image that the engine has.
+    /// Work in this image instead of over this machine's tools: a template that is there, a
+    /// `devcontainer.json` or a Dockerfile of the directory, or an image of a registry, which is
+    /// pulled once. With Docker an image that the engine has.
     #[arg(long, value_name = "IMAGE", conflicts_with = "goes_on")]
     pub(crate) image: Option<String>,
     /// Say it in the newest session of this directory, which goes on with its own model and
@@ -79,7 +79,7 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     }
     let mut screen = Screen::new(run.output);
     if let Some(image) = run.image {
-        image::choose(paths, &mut config, image, &mut screen).await?;
+        config.sandboxes.iter_mut().take(1).for_each(|it| it.stand_on(image.clone()));
     }
     let tree = workspace::tree(&dir)?;
     let mut messages = Vec::new();

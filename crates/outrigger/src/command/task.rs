@@ -21,7 +21,7 @@ use crate::project_servers::ServerContent;
 use crate::session::Lock;
 use crate::show::{Screen, Tone};
 use crate::workspace::{self, PackedDirectory};
-use crate::{abandoned, outside, project, project_servers, session, skills};
+use crate::{abandoned, image, outside, project, project_servers, session, skills};
 
 /// A task, ready to be done.
 #[derive(Debug)]
@@ -86,6 +86,7 @@ pub(crate) async fn open(
 ) -> Outcome<OpenedTask> {
     let mut opened = models::open(&task.model)?;
     config.read_only_is_there()?;
+    let config = &Box::pin(image::settled(paths, config, &task.tree, screen)).await?;
     let config = &project_servers::added(paths, config, &task.tree.top, screen)?;
     let store = compose::store(paths).await?;
     compose::templates_are_there(paths, config).await?;

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
-use crate::limits;
 use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::show::{self, Screen, Tone, inert, word};
 use crate::trust::{self, JudgedFile, Standing, TrustAnswer, TrustDecision, TrustRecord};
-use crate::workspace;
+use crate::{image, limits, workspace};
 
 /// Look at the files by which a repository speaks to agents, and say whether they are trusted.
 #[derive(Debug, Args)]
@@ -22,6 +21,10 @@ pub(crate) struct Trust {
     /// The directory, as it would be given to `outrigger run`.
     #[arg(long, default_value = ".", value_name = "DIR")]
     dir: PathBuf,
+    /// Also this `devcontainer.json` or Dockerfile, by its path in the directory, as it would be
+    /// given to `outrigger run --image`.
+    #[arg(long, value_name = "FILE")]
+    image: Option<PathBuf>,
     /// Trust what is there as it is, without asking.
     #[arg(long)]
     yes: bool,
@@ -60,22 +63,27 @@ impl Trust {
 
 pub(crate) async fn execute(paths: &Paths, asked: Trust) -> Outcome<u8> {
     match asked.verb {
-        None => look(paths, &asked.dir, asked.yes, asked.output).await,
+        None => look(paths, asked).await,
         Some(TrustVerb::Ls { output }) => ls(paths, output),
         Some(TrustVerb::Rm { file, dir, output }) => rm(paths, &dir, file.as_deref(), output),
     }
 }
 
 /// Shows what there is, and asks whether it is trusted.
-async fn look(paths: &Paths, dir: &Path, yes: bool, output: Output) -> Outcome<u8> {
-    let dir = std::fs::canonicalize(dir).map_err(|error| {
+async fn look(paths: &Paths, asked: Trust) -> Outcome<u8> {
+    let Trust { dir, image, yes, output, .. } = asked;
+    let dir = std::fs::canonicalize(&dir).map_err(|error| {
         Failure::new(Kind::NotFound, format!("{}: {error}", dir.display()))
             .hint("Name a directory that is there with --dir.")
     })?;
     let screen = Screen::new(output);
     let tree = workspace::tree(&dir)?;
     let dir = tree.top.clone();
-    let mut all = trust::judge(paths, &dir, ProjectFile::all(&tree))?;
+    let mut files = ProjectFile::all(&tree);
+    if let Some(path) = image {
+        files.extend(image::files(&tree, &path)?);
+    }
+    let mut all = trust::judge(paths, &dir, files)?;
     for judged in &mut all {
         if output.json.is_none() {
             show_file(judged)?;

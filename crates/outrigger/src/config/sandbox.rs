@@ -77,7 +77,8 @@ pub(crate) struct SandboxFile {
     /// The root filesystem that the sandbox begins with, by a name that its backend knows.
     /// `host-tools` is this machine's own programs, read-only. The native backend knows the images
     /// that `outrigger sandbox import` and `pull` made templates of; for the Docker backend it is
-    /// an image of the engine's, and `host-tools` is the one of `[docker]`.
+    /// an image of the engine's, and `host-tools` is the one of `[docker]`. For the first sandbox
+    /// it may also be what `outrigger run --image` takes.
     #[cfg_attr(test, schemars(extend("default" = Sandbox::default().template())))]
     pub(crate) template: Option<String>,
     /// MiB of memory, of all processes of the sandbox together. Not enforced where no cgroup can be
@@ -107,17 +108,15 @@ pub(crate) struct SandboxFile {
     #[cfg_attr(test, schemars(extend("default" = true)))]
     pub(crate) toolchains: Option<bool>,
     /// Variables of all commands of the sandbox. None of them may be a secret: the model reads
-    /// them. In the template `host-tools` of the native backend.
+    /// them. In the native backend.
     #[cfg_attr(test, schemars(extend("default" = {}, "examples" = [{"RUST_BACKTRACE": "1"}])))]
     pub(crate) env: Option<BTreeMap<String, String>>,
-    /// Directories in which programs are looked for before all others. In the template
-    /// `host-tools` of the native backend.
+    /// Directories in which programs are looked for before all others. In the native backend.
     #[cfg_attr(test, schemars(example = ["/opt/toolchain/bin"], extend("default" = [])))]
     pub(crate) path: Option<Vec<PathBuf>>,
     /// Commands that prepare the project, where commands begin, before its first session. What
     /// they make is kept, and later sessions begin with it, until a lock file, a manifest, the
-    /// tools or these commands change. For the first sandbox, in the template `host-tools` of the
-    /// native backend.
+    /// tools, the image or these commands change. For the first sandbox, in the native backend.
     #[cfg_attr(test, schemars(example = ["make deps"], extend("default" = [])))]
     pub(crate) setup: Option<Vec<String>>,
     /// The least isolation that is accepted; with less, nothing runs. A session keeps to what it

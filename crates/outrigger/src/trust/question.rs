@@ -9,6 +9,7 @@ use super::record::TrustAnswer;
 use super::standing::{JudgedFile, Standing};
 use crate::config::mcp_json;
 use crate::exit::Outcome;
+use crate::image::devcontainer;
 use crate::limits;
 use crate::project_file::Purpose;
 use crate::show::amounts::size;
@@ -56,6 +57,7 @@ fn title(judged: &JudgedFile) -> String {
         Purpose::Servers => {
             "Trusted, sessions here have the tools of these servers; otherwise they have not"
         }
+        Purpose::Image => "Trusted, sandboxes are made as it says; otherwise nothing is made of it",
     };
     format!("{name} {how}: {lines}, {bytes}. {what}")
 }
@@ -66,6 +68,10 @@ pub(crate) fn effects(judged: &JudgedFile) -> Vec<String> {
         Purpose::Guide => Vec::new(),
         Purpose::Servers => {
             mcp_json::described(&judged.file.text).iter().map(|line| escaped(line)).collect()
+        }
+        Purpose::Image => {
+            let lines = devcontainer::described(&judged.file.name, &judged.file.text);
+            lines.iter().map(|line| escaped(line)).collect()
         }
     }
 }

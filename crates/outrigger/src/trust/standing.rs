@@ -53,7 +53,7 @@ impl JudgedFile {
     /// What it says to an agent, as whose word it is; nothing if it is not told to agents.
     pub(crate) fn message(self) -> Option<Message> {
         match (self.file.purpose, self.standing) {
-            (Purpose::Servers, _) => None,
+            (Purpose::Servers | Purpose::Image, _) => None,
             (Purpose::Guide, Standing::Trusted) => Some(self.file.trusted_by(session::WHO)),
             (Purpose::Guide, _) => Some(self.file.untrusted()),
         }

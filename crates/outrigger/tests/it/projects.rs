@@ -1,5 +1,6 @@
 //! A directory with what it depends on, its history and the tools that it is worked on with.
 
+use crate::daemon;
 use crate::support::{Turn, World, shell};
 use serde_json::json;
 use std::fs;
@@ -269,4 +270,88 @@ fn a_run_can_stand_on_an_image() {
     let told = ran(13, "127.0.0.1:1/team/tools:1.2");
     assert!(told.contains("the image 127.0.0.1:1/team/tools:1.2: "), "{told}");
     assert_eq!(world.sessions().len(), 1);
+}
+
+#[test]
+fn a_devcontainer_is_made_of_what_a_person_trusts() {
+    let world = World::new();
+    let archive = root_filesystem(&world);
+    world.ran(0, &["sandbox", "import", "small", &archive]);
+    let description = br#"{
+        // The image is a template that is there.
+        "image": "small",
+        "features": { "ghcr.io/devcontainers/features/node:1": {} },
+        "containerEnv": { "COLOUR": "blue", "MODE": "${localEnv:HOME:none}" },
+        "postCreateCommand": "echo of the command > made",
+    }"#;
+    let files: [(&str, &[u8]); 5] = [
+        (".devcontainer/devcontainer.json", description),
+        ("package.json", b"{}"),
+        ("node_modules/dep/index.js", b"of the dependency\n"),
+        (".gitignore", b"node_modules\n"),
+        ("sub/a.txt", b"of the directory\n"),
+    ];
+    let dir = world.dir("project", &files);
+    world.git(&dir, &["init", "-q"]);
+    world.git(&dir, &["add", "."]);
+    world.git(&dir, &["commit", "-qm", "first"]);
+    let line = "cat /etc/which node_modules/dep/index.js made; echo $COLOUR $MODE; cat .git/HEAD; test -d /var/outrigger/objects/pack && echo objects";
+    let script = world.script(&[Turn(&[shell(line)])]);
+    let (dir, image) = (dir.display().to_string(), ".devcontainer/devcontainer.json");
+    let run = ["run", "--script", &script, "--dir", &dir, "--image", image, "task"];
+    // Nobody looked at it yet.
+    let told = world.ran(10, &run).stderr;
+    assert!(told.contains(".devcontainer/devcontainer.json is not trusted"), "{told}");
+    assert!(told.contains("outrigger trust --dir"), "{told}");
+    assert!(world.sessions().is_empty());
+    let shown = world.ran(0, &["trust", "--dir", &dir, "--image", image, "--yes"]).stdout;
+    assert!(shown.contains("sandboxes begin with the image small"), "{shown}");
+    assert!(shown.contains("a sandbox runs, once: echo of the command"), "{shown}");
+    let told = world.ran(0, &run).stderr.replace("  │ ", "");
+    let expected = "of the image\nof the dependency\nof the command\nblue none\nref: refs/heads/";
+    assert!(told.contains(expected) && told.contains("\nobjects\n"), "{told}");
+    assert!(
+        told.contains("nothing comes of these in .devcontainer/devcontainer.json: features"),
+        "{told}"
+    );
+    // Changed, it is looked at again.
+    fs::write(world.path("project").join(image), r#"{ "image": "other" }"#).unwrap();
+    world.ran(10, &run);
+}
+
+#[test]
+fn a_dockerfile_is_built_where_an_engine_is() {
+    let daemon = daemon::shared();
+    let world = World::new();
+    let archive = root_filesystem(&world);
+    world.configure(&format!("[docker]\nsocket = {:?}\n", daemon.socket.display().to_string()));
+    let build = b"FROM scratch AS base\nADD root.tar /\nARG WHICH\nENV WHICH=$WHICH\n\
+        FROM base AS last\nFROM base AS never\nRUN false\n";
+    let container = br#"{ "build": {
+        "dockerfile": "Dockerfile", "context": "..", "target": "last", "args": { "WHICH": "built" }
+    } }"#;
+    let archived = fs::read(archive).unwrap();
+    let files: [(&str, &[u8]); 4] = [
+        ("container/devcontainer.json", container),
+        ("container/Dockerfile", build),
+        ("root.tar", &archived),
+        ("a.txt", b"of the directory\n"),
+    ];
+    let dir = world.dir("project", &files).display().to_string();
+    let script = world.script(&[Turn(&[shell("cat /etc/which a.txt; echo $WHICH")])]);
+    let image = "container/devcontainer.json";
+    world.ran(0, &["trust", "--dir", &dir, "--image", image, "--yes"]);
+    let run = ["run", "--script", &script, "--dir", &dir, "--image", image, "task"];
+    for _ in 0..2 {
+        let told = world.ran(0, &run).stderr.replace("  │ ", "");
+        assert!(told.contains("of the image\nof the directory\nbuilt\n"), "{told}");
+    }
+    let listed = world.ran(0, &["sandbox", "templates", "ls"]).stdout;
+    assert_eq!(listed.matches("built-").count(), 1, "{listed}");
+    // Its Dockerfile alone: the end of what a failed build prints is shown.
+    fs::write(world.path("project").join("Dockerfile"), "FROM scratch\nCOPY absent /\n").unwrap();
+    world.ran(0, &["trust", "--dir", &dir, "--image", "Dockerfile", "--yes"]);
+    let run = ["run", "--script", &script, "--dir", &dir, "--image", "Dockerfile", "task"];
+    let told = world.ran(13, &run).stderr;
+    assert!(told.contains("building Dockerfile") && told.contains("absent"), "{told}");
 }

@@ -15,7 +15,7 @@ use super::archive::{Archive, ArchiveIndex};
 use super::manifest::{Image, Layer};
 use super::registry::{Registry, RemoteImage};
 use super::request::{
-    HostPaths, ImageAnswer, ImageRequest, Template, UnpackRequest, is_name, is_over_host_tools,
+    HostPaths, ImageAnswer, ImageRequest, Template, UnpackRequest, is_name, is_of_project,
 };
 use crate::backend::{Native, astray, blocking};
 use crate::clock::now_ms;
@@ -59,13 +59,13 @@ fn backend(what: &str, error: &io::Error) -> Error {
 fn not_a_name(name: &str) -> Error {
     Error::Invalid(format!(
         "`{name:.80}` can't be the name of a template: 1 to 128 characters of [A-Za-z0-9._-], \
-         not starting with a dot, and neither `host-tools` nor with that and a dot before it"
+         not starting with a dot, with `host-tools.` or with `image.`, and not `host-tools`"
     ))
 }
 
 /// Whether an image can have that name.
 fn check_name(name: &str) -> Result<(), Error> {
-    if is_name(name) && !is_over_host_tools(name) { Ok(()) } else { Err(not_a_name(name)) }
+    if is_name(name) && !is_of_project(name) { Ok(()) } else { Err(not_a_name(name)) }
 }
 
 impl Native {
@@ -114,7 +114,7 @@ impl Native {
         self.install(template, from, image, Source::Remote(remote), progress).await
     }
 
-    /// All templates, of images and of projects ([`is_over_host_tools`]), sorted by name.
+    /// All templates, of images and of projects ([`is_of_project`]), sorted by name.
     /// `host-tools`, which every host has, is not among them.
     ///
     /// # Errors

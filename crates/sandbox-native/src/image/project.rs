@@ -1,4 +1,4 @@
-//! Templates over the host's tools: what a project needs beside them.
+//! Templates of projects: what one needs beside the host's tools, or beside an image.
 //!
 //! Owns their names, which say what is in them, so that two sessions of a project share one
 //! and a change of it is another. Their layers are archives of the caller's own making.
@@ -12,15 +12,19 @@ use outrigger_sandbox::Error;
 
 use super::ImageDigest;
 use super::request::{
-    HOST_TOOLS, HostPaths, ImageAnswer, ImageRequest, Template, UnpackRequest, is_over_host_tools,
+    HOST_TOOLS, HostPaths, ImageAnswer, ImageRequest, OVER_IMAGE, Template, UnpackRequest,
+    is_of_project,
 };
 use crate::backend::{Native, astray, blocking};
 use crate::clock::now_ms;
 use crate::limits;
 
-/// What a project needs beside the host's tools.
+/// What a project needs beside the host's tools, or beside an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectTemplate {
+    /// The image that it stands on instead of the host's tools. Nothing of the host is shown
+    /// at the same place then.
+    pub image: Option<Template>,
     /// Layers that are there, the lowest first ([`Native::add_layer`]).
     pub layers: Vec<ImageDigest>,
     /// `NAME=value`, variables of every command.
@@ -35,7 +39,8 @@ impl ProjectTemplate {
     /// The name of the template: the same for the same content.
     #[must_use]
     pub fn name(&self) -> String {
-        let layers = self.layers.iter().map(|layer| layer.hex());
+        let base = if self.image.is_some() { OVER_IMAGE } else { HOST_TOOLS };
+        let layers = self.all_layers().map(|layer| layer.hex());
         let paths = self.host.read_only.iter().map(|path| path.display().to_string());
         let shown = |(from, to): &(PathBuf, PathBuf)| [from, to].map(|it| it.display().to_string());
         let elsewhere = self.host.elsewhere.iter().flat_map(shown);
@@ -49,7 +54,12 @@ impl ProjectTemplate {
         ];
         // Neither stands in what it parts.
         let text = groups.map(|group| group.join("\0")).join("\0\0");
-        format!("{HOST_TOOLS}.{:.20}", ImageDigest::of(text.as_bytes()).hex())
+        format!("{base}.{:.20}", ImageDigest::of(text.as_bytes()).hex())
+    }
+
+    /// Those of the image and its own, the lowest first.
+    fn all_layers(&self) -> impl Iterator<Item = &ImageDigest> {
+        self.image.iter().flat_map(|image| &image.layers).chain(&self.layers)
     }
 }
 
@@ -91,7 +101,7 @@ impl Native {
     pub(crate) async fn remove_old_projects(&self) -> Result<usize, Error> {
         let before = self.templates().await?;
         let is_old = |it: &&Template| {
-            is_over_host_tools(&it.name)
+            is_of_project(&it.name)
                 && it.made_at_ms.saturating_add(limits::PROJECT_MS_MAX) < now_ms()
         };
         for old in before.iter().filter(is_old) {
@@ -100,7 +110,7 @@ impl Native {
         Ok(before.len().saturating_sub(self.templates().await?.len()))
     }
 
-    /// Keeps a template of a project, and gives its name. One that is kept again counts as
+    /// Saves a template of a project, and gives its name. One that is kept again counts as
     /// used now.
     ///
     /// # Errors
@@ -108,7 +118,8 @@ impl Native {
     /// plain.
     pub async fn save_project(&self, project: ProjectTemplate) -> Result<String, Error> {
         let name = project.name();
-        let ProjectTemplate { layers, env, host, source } = project;
+        let layers = project.all_layers().copied().collect();
+        let ProjectTemplate { env, host, source, .. } = project;
         let (manifest, workdir, made_at_ms) = (None, None, now_ms());
         let template = Template { name, layers, source, manifest, env, workdir, host, made_at_ms };
         match self.ask_image(ImageRequest::Save(template.clone()), None).await? {
@@ -138,6 +149,19 @@ mod tests {
     fn a_name_says_what_is_in_it() {
         let plain = ProjectTemplate::default();
         assert!(super::super::request::is_over_host_tools(&plain.name()));
+        let image = Template {
+            name: "an-image".to_owned(),
+            layers: vec![ImageDigest::of(b"a layer")],
+            source: "a test".to_owned(),
+            manifest: None,
+            env: Vec::new(),
+            workdir: None,
+            host: HostPaths::default(),
+            made_at_ms: 0,
+        };
+        let over_image = ProjectTemplate { image: Some(image), ..ProjectTemplate::default() };
+        assert!(is_of_project(&over_image.name()) && is_of_project(&plain.name()));
+        assert!(!super::super::request::is_over_host_tools(&over_image.name()));
         let with = |change: fn(&mut ProjectTemplate)| {
             let mut project = ProjectTemplate::default();
             change(&mut project);

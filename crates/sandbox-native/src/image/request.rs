@@ -25,13 +25,13 @@ pub struct Template {
     pub env: Vec<String>,
     /// The directory that the image wants commands to start in.
     pub workdir: Option<String>,
-    /// What is shown of the host, if it stands over the host's tools.
+    /// What is shown of the host.
     pub host: HostPaths,
     /// Milliseconds since 1970, by the host's clock.
     pub made_at_ms: u64,
 }
 
-/// What a root over the host's tools shows of the host beside them.
+/// What a root shows of the host. One over an image shows what is at another place, and no more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostPaths {
     /// Directories and files, read-only, at the same place.
@@ -94,9 +94,20 @@ pub(crate) fn is_name(name: &str) -> bool {
 /// Whether a template stands over the host's tools: the built-in one, and those whose name
 /// begins with its name and a dot.
 #[must_use]
-pub fn is_over_host_tools(name: &str) -> bool {
+pub(crate) fn is_over_host_tools(name: &str) -> bool {
     name.strip_prefix(HOST_TOOLS).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Whether a template is that of a project, made and removed by itself.
+#[must_use]
+pub fn is_of_project(name: &str) -> bool {
+    [HOST_TOOLS, OVER_IMAGE]
+        .iter()
+        .any(|base| name.strip_prefix(base).is_some_and(|rest| rest.starts_with('.')))
 }
 
 /// The built-in template, which is no image.
 pub(crate) const HOST_TOOLS: &str = "host-tools";
+
+/// What names of templates begin with that stand over an image and hold what a project needs.
+pub(crate) const OVER_IMAGE: &str = "image";

@@ -270,6 +270,12 @@ impl RootPlan {
             let part = mounts::copy_all(&Path::new("/").join(inside), 0)?;
             mounts::attach_on(&part, &directory(inside)?, inside)?;
         }
+        // What is absent on the host stays so.
+        for path in self.elsewhere.iter().filter(|path| path.is_dir()) {
+            let inside = path.strip_prefix("/").unwrap_or(path).to_string_lossy();
+            let target = tree.directory(&inside, 0o755, self.owner)?;
+            mounts::attach_on(&mounts::copy_all(path, 0)?, &target, &inside)?;
+        }
         mounts::enter(&Path::new("/").join(STEP))
     }
 }

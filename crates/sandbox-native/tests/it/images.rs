@@ -164,7 +164,7 @@ fn archive(bytes: &[u8]) -> Archive {
     Archive::new(file)
 }
 
-async fn import(native: &Native, name: &str, bytes: &[u8]) -> Result<Template, Error> {
+pub(crate) async fn import(native: &Native, name: &str, bytes: &[u8]) -> Result<Template, Error> {
     native.import(name, archive(bytes), &|_| ()).await
 }
 

@@ -8,6 +8,7 @@ use outrigger_sandbox::{Backend, CreateSpec, DiskOrigin, Error, Sandbox};
 use outrigger_sandbox_native::{HostPaths, ImageDigest, Native, ProjectTemplate};
 use std::sync::Arc;
 
+use crate::images::{busybox, import};
 use crate::support::{World, kill_spawner, sandbox_id, says, snapshot_id, world};
 
 /// A layer with one file of the user of commands.
@@ -54,6 +55,7 @@ async fn a_project_has_its_layers_its_tools_and_its_own_path() {
     let second = layer(&world.native, "workspace/.git/HEAD", "ref").await;
     let alias = "/srv/somebody/project".to_owned();
     let project = ProjectTemplate {
+        image: None,
         layers: vec![first, second],
         env: vec![
             format!("PATH={}:/usr/bin:/bin", tools.path().display()),
@@ -101,6 +103,47 @@ async fn a_project_has_its_layers_its_tools_and_its_own_path() {
         CreateSpec { origin: DiskOrigin::Snapshot(snapshot_id("kept")), ..CreateSpec::default() };
     let fork = world.native.create(&sandbox_id("c"), &spec).await.unwrap();
     assert_eq!(says(&*fork, "tool; cat deps/lib/a").await, "tool of the host\nmine\n");
+}
+
+#[tokio::test]
+async fn a_project_can_stand_on_an_image() {
+    let (world, tools) = (world().await, tools());
+    let image = import(&world.native, "base", &busybox()).await.unwrap();
+    let below = layer(&world.native, "workspace/deps/a", "of the layer").await;
+    let project = ProjectTemplate {
+        image: Some(image),
+        layers: vec![below],
+        env: vec!["GREETING=hello".to_owned()],
+        host: HostPaths {
+            read_only: vec![tools.path().to_owned()],
+            elsewhere: vec![
+                (tools.path().to_owned(), "/var/shown/there".into()),
+                ("/nowhere/at/all".into(), "/var/absent".into()),
+            ],
+            workspace: Some("/srv/somebody/project".into()),
+        },
+        source: "a test".to_owned(),
+    };
+    let name = world.native.save_project(project).await.unwrap();
+    assert!(outrigger_sandbox_native::is_of_project(&name), "{name}");
+    let sandbox = made(&world, "a", &name).await;
+    let sandbox = &*sandbox;
+    assert_eq!(
+        says(sandbox, "cat deps/a /etc/motd; echo $GREETING; ls /var/shown/there").await,
+        "of the layerfrom below\nhello\ntool\n"
+    );
+    // Its programs are the image's alone, and what is shown can't be written to.
+    let line = format!(
+        "ls {} 2>&1 | cat > /dev/null; test -e {} || echo none; echo > /var/shown/there/tool || echo refused; echo mine > deps/a; cat deps/a",
+        tools.path().display(),
+        tools.path().display(),
+    );
+    assert_eq!(says(sandbox, &format!("({line}) 2>/dev/null")).await, "none\nrefused\nmine\n");
+    // The image may be forgotten: what stands on it goes on.
+    world.native.remove_template("base").await.unwrap();
+    world.native.suspend(&sandbox_id("a"), outrigger_sandbox::Suspend::Cold).await.unwrap();
+    let again = made(&world, "a", &name).await;
+    assert_eq!(says(&*again, "cat deps/a /etc/motd").await, "mine\nfrom below\n");
 }
 
 #[tokio::test]

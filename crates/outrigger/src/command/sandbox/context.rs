@@ -1,9 +1,6 @@
 //! What the verbs of `outrigger sandbox` work with.
 
-use outrigger_sandbox::{
-    Backend, CreateSpec, Error, FileError, FileErrorKind, ListedSandbox, Sandbox, SandboxId,
-    SnapshotId,
-};
+use outrigger_sandbox::{Backend, CreateSpec, ListedSandbox, Sandbox, SandboxId, SnapshotId};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -12,6 +9,7 @@ use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::paths::Paths;
+use crate::sandbox::failed;
 use crate::show;
 
 /// What every verb works on.
@@ -57,26 +55,6 @@ impl SandboxContext {
     }
 }
 
-/// What an error of a sandbox means for the one who typed.
-pub(super) fn failed(error: &Error) -> Failure {
-    let kind = match error {
-        Error::Invalid(_) | Error::CannotStart { .. } | Error::Unsupported { .. } => Kind::Usage,
-        Error::Absent { .. } => Kind::NotFound,
-        Error::File(file) => return file_failed(file),
-        Error::Busy { .. } | Error::Altered { .. } | Error::Forgotten { .. } => Kind::Conflict,
-        Error::Unavailable { .. } => return compose::no_sandbox(error),
-        Error::Lost { .. } | Error::Backend(_) => Kind::SandboxUnavailable,
-    };
-    let failure = Failure::from_error(kind, error);
-    match error {
-        Error::Busy { .. } => failure.hint("Wait for the command, or end it."),
-        Error::Altered { .. } => failure.hint(
-            "Nothing was started over it. `outrigger sandbox rm` deletes it; `create --from` makes one of a snapshot.",
-        ),
-        _ => failure,
-    }
-}
-
 /// A made-up name, which nobody else made up.
 pub(super) fn fresh(prefix: &str) -> String {
     let name = uuid::Uuid::new_v4().simple().to_string();
@@ -96,16 +74,4 @@ pub(super) fn removed(names: &[String], output: Output) -> Outcome<u8> {
         show::line(&json!({ "type": "removed", "names": names }))?;
     }
     Ok(0)
-}
-
-/// What a file error means for the one who typed.
-fn file_failed(error: &FileError) -> Failure {
-    let kind = match error.kind {
-        FileErrorKind::FileNotFound => Kind::NotFound,
-        FileErrorKind::Conflict | FileErrorKind::AlreadyExists => Kind::Conflict,
-        FileErrorKind::NoSpace | FileErrorKind::Io => Kind::Storage,
-        FileErrorKind::PermissionDenied => Kind::Denied,
-        _ => Kind::Usage,
-    };
-    Failure::from_error(kind, error)
 }

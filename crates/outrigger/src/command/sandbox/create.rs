@@ -5,11 +5,12 @@ use outrigger_engine::SandboxOwner;
 use outrigger_sandbox::{CreateOutcome, CreateSpec, DiskOrigin, Sandbox, SandboxId};
 use serde_json::json;
 
-use super::context::{SandboxContext, failed, fresh, sandbox_id, snapshot_id};
+use super::context::{SandboxContext, fresh, sandbox_id, snapshot_id};
 use super::snapshot::take;
 use crate::config::Least;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
+use crate::sandbox::failed;
 use crate::show::{self, Screen, Tone};
 
 #[derive(Debug, Args)]

@@ -7,9 +7,10 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::context::{SandboxContext, failed, fresh};
+use super::context::{SandboxContext, fresh};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags;
+use crate::sandbox::failed;
 use crate::show::{self, Screen, Tone, inert};
 
 #[derive(Debug, Args)]

@@ -4,9 +4,10 @@ use outrigger_engine::SandboxOwner;
 use outrigger_sandbox::SandboxId;
 use serde_json::json;
 
-use super::context::{SandboxContext, failed};
+use super::context::SandboxContext;
 use crate::exit::Outcome;
 use crate::flags::Output;
+use crate::sandbox::failed;
 use crate::show::{self, Screen, Tone};
 
 /// Which sandboxes are listed.

@@ -11,8 +11,9 @@ use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use super::context::{SandboxContext, failed, fresh};
+use super::context::{SandboxContext, fresh};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::sandbox::failed;
 
 /// The best shell that there is, as one that a person types to.
 const LINE: &str = "command -v bash > /dev/null && exec bash -i; exec sh -i";

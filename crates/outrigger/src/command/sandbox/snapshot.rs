@@ -4,9 +4,10 @@ use clap::Subcommand;
 use outrigger_sandbox::Snapshot;
 use serde_json::json;
 
-use super::context::{SandboxContext, failed, fresh, removed, sandbox_id, snapshot_id};
+use super::context::{SandboxContext, fresh, removed, sandbox_id, snapshot_id};
 use crate::exit::Outcome;
 use crate::flags::Output;
+use crate::sandbox::failed;
 use crate::show::{self, Screen};
 
 #[derive(Debug, Subcommand)]

@@ -1,17 +1,18 @@
 //! Templates of the native backend: root filesystems out of images.
 
 use clap::Subcommand;
-use outrigger_sandbox_native::{Archive, Progress, Registry, Template, is_over_host_tools};
+use outrigger_sandbox_native::{Archive, Progress, Registry, Template, is_of_project};
 use serde_json::json;
 use std::path::Path;
 
-use super::context::{failed, removed};
-use super::image::{self, ImageProgress};
+use super::context::removed;
 use crate::compose;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
+use crate::image::{self, ImageProgress};
 use crate::paths::Paths;
+use crate::sandbox::failed;
 use crate::show::{self, Screen, Tone, inert};
 
 #[derive(Debug, Subcommand)]
@@ -84,7 +85,7 @@ fn tell(template: &Template, output: Output) -> Outcome<u8> {
 pub(super) async fn ls(paths: &Paths, config: &Config, output: Output) -> Outcome<u8> {
     // Those of projects are made and removed by themselves.
     let images = |all: Vec<Template>| {
-        all.into_iter().filter(|template| !is_over_host_tools(&template.name)).collect::<Vec<_>>()
+        all.into_iter().filter(|template| !is_of_project(&template.name)).collect::<Vec<_>>()
     };
     let all = compose::native(paths, config, None).await?.templates().await.map(images);
     let all = all.map_err(|error| failed(&error))?;

@@ -48,6 +48,7 @@ impl Sandboxes {
         let tree = self.store.tree(&layer);
         let ranges = matches!(self.isolation, Isolation::RootRange | Isolation::RootlessRange);
         let plan = RootPlan {
+            elsewhere: Vec::new(),
             staging,
             base: base_of(&record.template),
             disk_dir: scratch.clone(),

@@ -20,7 +20,7 @@ use rustix::fs::{Gid, Timespec, Timestamps, Uid};
 use super::disk_record::{DiskRecord, now_ms};
 use super::kill_retry::KillRetries;
 use super::suspend_record::{self, SuspendRecord};
-use crate::image::request::{HOST_TOOLS, HostPaths, Template, is_over_host_tools};
+use crate::image::request::{HOST_TOOLS, HostPaths, Template, is_of_project};
 use crate::limits;
 use crate::spawner::create::pool::PreforkPool;
 use crate::spawner::create::prefork::GuestTemplate;
@@ -263,6 +263,7 @@ impl Sandboxes {
             tty_group: ids.tty_group(),
             shm_bytes: limits::SHM_BYTES_MAX.min(spec.memory_bytes_max / 2),
             served: spec.served.clone(),
+            elsewhere: host.elsewhere.iter().map(|(_, inside)| inside.clone()).collect(),
         };
         let prepared = self.prepared.insert(prepared);
         let config = GuestConfig { plan: &plan, prepared, ids, request, generation, env, kept };
@@ -274,7 +275,7 @@ impl Sandboxes {
         let records = self.disks.values().filter_map(|disk| disk.record.as_ref());
         let disks = records.map(|record| &record.template);
         let mut all = disks.chain(self.snapshots.all.values().map(|kept| &kept.template));
-        is_over_host_tools(template) && all.any(|used| used == template)
+        is_of_project(template) && all.any(|used| used == template)
     }
 
     /// What of the host is seen in a sandbox with this template, and the variables of its

@@ -48,6 +48,8 @@ pub(crate) struct RootPlan {
     pub(crate) shm_bytes: u64,
     /// Folders into which trees are served.
     pub(crate) served: Vec<String>,
+    /// Where directories of the host are seen at another place than they are.
+    pub(crate) elsewhere: Vec<PathBuf>,
 }
 
 impl RootPlan {

@@ -54,6 +54,7 @@ impl World {
             let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let prepared = PreparedRoot::new(&staging, &HostPaths::default(), Vec::new())?;
                 let plan = RootPlan {
+                    elsewhere: Vec::new(),
                     staging,
                     base,
                     disk_dir,

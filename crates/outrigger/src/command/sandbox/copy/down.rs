@@ -14,9 +14,9 @@ use tokio::task::JoinSet;
 
 use super::count::Count;
 use super::stat::{astray, stat};
-use crate::command::sandbox::context::failed;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
+use crate::sandbox::failed;
 
 /// Copies, and gives what was left out.
 pub(super) async fn copy(

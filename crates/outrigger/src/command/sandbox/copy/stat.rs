@@ -2,8 +2,8 @@
 
 use outrigger_sandbox::{Error, FileErrorKind, FileOp, FileReply, ListEntry, Sandbox};
 
-use crate::command::sandbox::context::failed;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::sandbox::failed;
 
 /// What is at a path in the sandbox, if anything is.
 pub(super) async fn stat(sandbox: &dyn Sandbox, path: &str) -> Outcome<Option<ListEntry>> {

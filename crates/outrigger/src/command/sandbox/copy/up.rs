@@ -13,9 +13,10 @@ use tokio::task::JoinSet;
 
 use super::count::Count;
 use super::stat::stat;
-use crate::command::sandbox::context::{failed, fresh};
+use crate::command::sandbox::context::fresh;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
+use crate::sandbox::failed;
 
 /// Something to be made in the sandbox.
 #[derive(Debug)]
