@@ -185,8 +185,10 @@ impl Finish<'_> {
                     _ => failure,
                 }
             })?;
-            let files = show::count(changes.len() as u64, "file");
-            screen.note(Tone::Good, format!("● {files} written back to {}", dir.display()));
+            if !changes.is_empty() {
+                let files = show::count(changes.len() as u64, "file");
+                screen.note(Tone::Good, format!("● {files} written back to {}", dir.display()));
+            }
             return Ok(GivenBack::Files);
         }
         let is_branch = self.back == Back::Branch && answered;
