@@ -138,11 +138,14 @@ impl Timeline {
             // How a subagent begins.
             Event::Forked { cut, .. } if cut.conversation.is_empty() => Vec::new(),
             Event::Forked { by, cut } => {
-                let text = format!("● forked from {} at {} by {by}", cut.session, cut.at);
-                line(Tone::Detail, inert(&text))
+                let (session, at) = (&cut.session, cut.at);
+                line(
+                    Tone::Detail,
+                    format!("● forked from {session} at checkpoint {at}{}", by_whom(by)),
+                )
             }
             Event::Rewound { by, cut } => {
-                line(Tone::Warning, inert(&format!("● rewound to {} by {by}", cut.at)))
+                line(Tone::Warning, format!("● rewound to checkpoint {}{}", cut.at, by_whom(by)))
             }
             Event::Touched(it) => touched(it),
         }

@@ -292,7 +292,7 @@ text = "Three."
     tmux.say("/undo", "");
     let back = || fs::read_to_string(&file).is_ok_and(|text| text == "one\n").then_some(());
     until("it is taken back", back);
-    tmux.say("/rewind", "back to checkpoint");
+    tmux.say("/rewind", "back to where this was answered: Two,");
     tmux.say("/sessions", "/sessions NAME goes on with one");
 }
 

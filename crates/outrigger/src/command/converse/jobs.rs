@@ -394,9 +394,9 @@ async fn undo(context: Context, parts: Option<Parts>) -> Outcome<(Vec<Vec<Change
 async fn fork(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>> {
     let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
     let into = session::new_id();
-    let moment = Box::pin(engine.fork(&session, None, &into, session::WHO)).await?;
+    Box::pin(engine.fork(&session, None, &into, session::WHO)).await?;
     let mut opened = go_on(&context, store, &into).await?;
-    let text = format!("● session {into} begins where {session} stood at {}", moment.at);
+    let text = format!("● session {into} goes on where {session} stands; that one stays as it is");
     opened.rows = vec![Row::note(Tone::Good, &text)];
     Ok(opened)
 }
@@ -424,7 +424,10 @@ async fn rewind(parts: Option<Parts>, to: Option<Seq>) -> Outcome<Box<OpenedTalk
         Row::note(Tone::Warning, &format!("! {}", outrigger_engine::workspace::explain(warning)))
     });
     let mut rows: Vec<Row> = explained.collect();
-    let text = format!("● back to checkpoint {}: {}", moment.at, inert(&moment.said));
+    let text = match moment.said.lines().next() {
+        None => "● back at the beginning, before anything was said".to_owned(),
+        Some(said) => format!("● back to where this was answered: {}", inert(said)),
+    };
     rows.push(Row::note(Tone::Good, &text));
     let mut before = Vec::new();
     load_all(&*store.journal, &session, Seq::default(), |record| before.push(record)).await?;
