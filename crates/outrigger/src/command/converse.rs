@@ -81,6 +81,8 @@ struct Rim {
     asides: FuturesUnordered<LocalBoxFuture<'static, JobEnd>>,
     /// What is said as soon as there is a session.
     unsaid: Vec<String>,
+    /// Commands that are followed when the turn is over.
+    later: Vec<Slash>,
     /// Rows that are to be printed.
     rows: Vec<Row>,
     drawn: Option<Instant>,
@@ -105,6 +107,7 @@ impl Rim {
             jobs: VecDeque::new(),
             asides: FuturesUnordered::new(),
             unsaid: Vec::new(),
+            later: Vec::new(),
             rows: work::welcome(&context),
             drawn: None,
             dirty: true,
@@ -197,6 +200,8 @@ impl Rim {
                     self.input(input).await;
                     if idle && let Some(talk) = &self.talk {
                         self.asides.push(jobs::after_turn(self.context.clone(), talk.parts()));
+                        let later = std::mem::take(&mut self.later);
+                        later.into_iter().for_each(|command| self.command(command));
                     }
                 }
             }
@@ -304,8 +309,9 @@ impl Rim {
 
     fn command(&mut self, command: Slash) {
         if self.talk.as_ref().is_some_and(Talk::is_driven) && work::needs_rest(&command) {
-            let text = "! something runs in the session: Esc stops it";
-            self.rows.push(Row::note(Tone::Warning, text));
+            let text = "  that follows when the turn is over; Esc stops it";
+            self.rows.push(Row::note(Tone::Detail, text));
+            self.later.push(command);
             return;
         }
         if let Slash::Model(Some(name)) = &command {

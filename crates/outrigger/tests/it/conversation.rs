@@ -266,7 +266,7 @@ when = { turn = 2 }
 text = "Two."
 [[turn]]
 when = { turn = 3 }
-calls = [{ name = "execute", arguments = { command = "echo three > file" } }]
+calls = [{ name = "execute", arguments = { command = "echo three > file; while ! test -e /tmp/go; do sleep 0.1; done" } }]
 [[turn]]
 when = { turn = 4 }
 text = "Three."
@@ -281,10 +281,12 @@ text = "Three."
     tmux.say("", "/apply writes back");
     tmux.say("/apply", "1 file written back to");
     holds("two\n");
-    tmux.say("Three.", "[scripted] Three.");
-    until("both turns are over", || (tmux.shown().matches("● done").count() == 2).then_some(()));
+    tmux.say("Three.", "echo three");
+    // Said while it works, it is done after the turn.
+    tmux.say("/apply", "that follows when the turn is over");
+    world.beside(&world.session(), &["touch", "/tmp/go"]);
+    tmux.until("[scripted] Three.");
     tmux.say("/cost", "tokens");
-    tmux.say("/apply", "");
     let written = || fs::read_to_string(&file).is_ok_and(|text| text == "three\n").then_some(());
     until("it is written back", written);
     tmux.say("/undo", "1 file as before");
