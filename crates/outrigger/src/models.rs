@@ -54,7 +54,7 @@ fn unset() -> Failure {
     let text = "no model is chosen, no key is set, and no server of models answers on this machine";
     Failure::new(Kind::Usage, text)
         .hint(format!("Set the key of a provider: {}.", keys.join(", ")))
-        .hint("Or name a server with --base-url, or start one: Ollama, LM Studio, vLLM and llama.cpp are found by themselves. `outrigger init` says what was found.")
+        .hint("Or name a server with --base-url, or start one: Ollama, LM Studio, vLLM and llama.cpp are found by themselves. Then `outrigger init` keeps one as your choice.")
         .hint("`outrigger demo` needs neither a model nor a key.")
 }
 

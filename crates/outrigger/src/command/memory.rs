@@ -54,6 +54,7 @@ pub(crate) enum Memory {
         output: Output,
     },
     /// Print a file.
+    #[command(alias = "show")]
     Cat {
         #[command(flatten)]
         at: At,
@@ -76,6 +77,7 @@ pub(crate) enum Memory {
     },
     /// Write a file from another one, or from standard input. What is there is replaced
     /// only at the revision that you name.
+    #[command(alias = "write")]
     Put {
         #[command(flatten)]
         at: At,

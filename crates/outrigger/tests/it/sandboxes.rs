@@ -69,10 +69,11 @@ fn a_command_gives_its_output_and_its_code() {
 fn what_is_not_there_or_wrong_is_said() {
     let world = World::new();
     created(&world, &["work"]);
-    let table: [(&[&str], i32, &str); 7] = [
+    let table: [(&[&str], i32, &str); 8] = [
         (&["exec", "nobody", "--", "true"], 4, "there is no sandbox `nobody`"),
         (&["exec", "../x", "--", "true"], 2, "is not a valid sandbox id"),
         (&["exec", "work", "--", "no-such-program"], 2, "no such program"),
+        (&["exec", "work", "echo hi; true"], 2, "sandbox exec work -c 'echo hi; true'"),
         (&["cp", "work:absent", "here"], 4, "there is nothing at absent"),
         (&["cp", "a", "b"], 2, "exactly one side must be in a sandbox"),
         (&["snapshot", "nobody"], 4, "there is no sandbox `nobody`"),

@@ -1,7 +1,9 @@
 //! `outrigger sandbox exec`: one command, its output as it comes, its exit code.
 
 use clap::{Args, value_parser};
-use outrigger_sandbox::{Command, End, ExecId, ExecOutcome, Execute, Output, OutputSink, limits};
+use outrigger_sandbox::{
+    Command, End, Error, ExecId, ExecOutcome, Execute, Output, OutputSink, limits,
+};
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +13,7 @@ use super::context::{SandboxContext, fresh};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags;
 use crate::sandbox::failed;
-use crate::show::{self, Screen, Tone, inert};
+use crate::show::{self, Screen, Tone, inert, word};
 
 #[derive(Debug, Args)]
 pub(crate) struct Exec {
@@ -65,7 +67,7 @@ pub(super) async fn execute(sandboxes: &SandboxContext, asked: Exec) -> Outcome<
     let (shown, hidden) = (OutputRelay::new(), ());
     let sink: &dyn OutputSink = if json || asked.output.quiet { &hidden } else { &shown };
     let done = tokio::select! {
-        done = sandbox.execute(request, sink) => done.map_err(|error| failed(&error))?,
+        done = sandbox.execute(request, sink) => done.map_err(|error| not_done(&error, &asked))?,
         _ = tokio::signal::ctrl_c() => {
             sandbox.kill(&id).await.map_err(|error| failed(&error))?;
             return Err(Failure::new(Kind::Interrupted, "the command was killed"));
@@ -77,6 +79,18 @@ pub(super) async fn execute(sandboxes: &SandboxContext, asked: Exec) -> Outcome<
         explain(&done, asked.timeout, &Screen::new(asked.output));
     }
     Ok(code(&done))
+}
+
+/// What went wrong. Who means a line for a shell is told how it is given.
+fn not_done(error: &Error, asked: &Exec) -> Failure {
+    let failure = failed(error);
+    match &asked.command[..] {
+        [line] if matches!(error, Error::CannotStart { .. }) && line.contains(' ') => {
+            let (name, line) = (word(&asked.name), word(line));
+            failure.hint(format!("A line for a shell: outrigger sandbox exec {name} -c {line}"))
+        }
+        _ => failure,
+    }
 }
 
 fn request(asked: &Exec) -> Outcome<Execute> {
