@@ -132,10 +132,10 @@ impl Terminal {
         if !settled.is_empty() {
             text.push_str(&self.region.erased(columns));
         }
-        for row in settled {
+        for row in settled.iter().flat_map(|row| row.settled(columns)) {
             text.push_str(&row.painted(self.paint));
             text.push_str("\r\n");
-            self.printed.push_back(row.clone());
+            self.printed.push_back(row);
         }
         let old = self.printed.len().saturating_sub(limits::PRINTED_ROWS_MAX);
         self.printed.drain(..old);

@@ -23,6 +23,8 @@ pub(crate) struct Row {
     spans: Vec<Span>,
     /// Columns that stand before what of it goes on in a further row.
     hang: usize,
+    /// Whether nobody copies it as it is, so that it may be broken between words.
+    is_prose: bool,
 }
 
 /// Whether what is drawn has colours and weights.
@@ -52,7 +54,12 @@ impl Row {
 
     /// A row of what is said beside a session, made harmless.
     pub(crate) fn note(tone: Tone, text: &str) -> Self {
-        Self::of(&Line::new(tone, inert(text)))
+        Self { is_prose: true, ..Self::of(&Line::new(tone, inert(text))) }
+    }
+
+    /// As it stands on a terminal: prose is broken between words, and all else by the terminal.
+    pub(crate) fn settled(&self, columns: usize) -> Vec<Self> {
+        if self.is_prose { self.wrapped(columns) } else { vec![self.clone()] }
     }
 
     /// The row, and more of it.
