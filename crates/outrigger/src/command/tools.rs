@@ -5,19 +5,20 @@ use outrigger_agent::Digest;
 use serde_json::{Value, json};
 
 use crate::compose;
-use crate::config::Config;
+use crate::config::{Config, mcp_json};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
-use crate::limits;
-use crate::outside::{self, Pin, Pins, Text};
+use crate::outside::{self, Pin, Pins, ServerReport, Text};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert, word};
+use crate::{limits, project_servers, workspace};
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Tools {
     /// Ask every server that is configured what tools it has, and list them with how they
-    /// stand: trusted, changed, new or gone.
+    /// stand: trusted, changed, new or gone. Those of this directory's `.mcp.json`, if it is
+    /// trusted, are listed as the last session heard them.
     Ls {
         #[command(flatten)]
         output: Output,
@@ -73,7 +74,12 @@ async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
     };
     let mut screen = Screen::new(output);
     let asking = outside::survey(paths, &config, &servers, &backends, None);
-    let surveys = screen.during("asking servers for their tools", asking).await?;
+    let mut surveys = screen.during("asking servers for their tools", asking).await?;
+    let here = here(paths, &config, &screen)?;
+    for server in here.tools.values().filter(|it| it.of_directory.is_some()) {
+        let (pins, notes) = (Ok(outside::read(paths, &server.name)?), Vec::new());
+        surveys.push(ServerReport { server, pins, notes });
+    }
     if output.json.is_some() {
         let all: Vec<_> = surveys
             .iter()
@@ -92,6 +98,10 @@ async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
         let name = &survey.server.name;
         match &survey.pins {
             Err(detail) => show::row(&format!("{name}  not reached: {}", inert(detail)))?,
+            Ok(pins) if pins.tools.is_empty() && survey.server.of_directory.is_some() => {
+                let file = mcp_json::FILE;
+                show::row(&format!("{name}  of {file}: asked when a session begins"))?;
+            }
             Ok(pins) => {
                 for (tool, pin) in &pins.tools {
                     show::row(&format!("{name}  {:<8}  {}", pin.status(), inert(tool)))?;
@@ -103,6 +113,16 @@ async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
         screen.note(Tone::Detail, "no servers are configured: see docs/how-to/outside-tools.md");
     }
     Ok(0)
+}
+
+/// The configuration with the servers of this directory, which are asked in sessions alone: they
+/// are mostly programs of the directory's own.
+fn here(paths: &Paths, config: &Config, screen: &Screen) -> Outcome<Config> {
+    let dir = std::env::current_dir().ok();
+    match dir.and_then(|dir| workspace::tree(&dir).ok()) {
+        Some(tree) => project_servers::added(paths, config, &tree.top, screen),
+        None => Ok(config.clone()),
+    }
 }
 
 fn objects(pins: &Pins) -> Vec<Value> {

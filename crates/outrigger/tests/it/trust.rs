@@ -242,7 +242,14 @@ text = "%s %d %s" % (os.environ["LEVEL"], held, sorted(os.listdir(".")))"#;
     }
     assert!(!shown.contains('\u{1b}'), "{shown}");
     world.ran(0, &["trust", "--dir", dir, "--yes"]);
+    let listed = |text: &str| {
+        let ran = world.outrigger(&["tools", "ls"]).current_dir(dir).output().unwrap();
+        let shown = Ran::of(ran).expect(0).stdout;
+        assert!(shown.contains(text), "{shown}");
+    };
+    listed("notes  of .mcp.json: asked when a session begins");
     let told = run(10, "trusted").stderr;
+    listed("notes  trusted   look");
     assert!(told.contains("! `keyed` of .mcp.json is left out: it wants the variable"), "{told}");
     // What it does is declared by nobody, so it asks; both calls are of one program each.
     let waiting = |session: &str| {
