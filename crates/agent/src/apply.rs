@@ -25,7 +25,7 @@ impl State {
         match &record.event {
             Event::Opened(spec) => self.opened(spec),
             Event::Said(message) => {
-                self.enqueue(Item::Message(Arc::clone(message)), message.text.len());
+                self.enqueue(Item::Message(Arc::clone(message)));
                 if let Some(turn) = &mut self.turn {
                     // What can't go on can't be steered: this begins the next turn.
                     turn.followed |= self.stuck.is_some();
@@ -111,7 +111,7 @@ impl State {
     /// The model is told of a loss here, once, with what took its place.
     fn provisioned(&mut self, sandbox: &str, ready: &SandboxReady, record: &Record) {
         if let Some(text) = self.sandboxes.ready(sandbox, ready, record.seq, record.at_ms) {
-            self.enqueue(Item::Notice(text.as_str().into()), text.len());
+            self.enqueue(Item::Notice(text.as_str().into()));
         }
     }
 
@@ -136,8 +136,8 @@ impl State {
         }
     }
 
-    fn enqueue(&mut self, item: Item, bytes: usize) {
-        self.context.add(bytes as u64);
+    fn enqueue(&mut self, item: Item) {
+        self.context.add(compaction::bytes_of(&item));
         self.queued.push(item);
     }
 
@@ -157,7 +157,7 @@ impl State {
         let spoke = matches!(self.conversation.last(), Some(Item::Reply(last)) if last.stop != Stop::Paused);
         if self.queued.is_empty() && self.round.is_none() && spoke {
             let text = "Go on from where you stopped.";
-            self.enqueue(Item::Notice(text.into()), text.len());
+            self.enqueue(Item::Notice(text.into()));
         }
     }
 
@@ -409,7 +409,7 @@ impl State {
     fn said_nothing(&mut self) {
         let asked = |item: &Item| matches!(item, Item::Notice(text) if **text == *SAID_NOTHING);
         if !self.conversation.last().is_some_and(asked) {
-            self.enqueue(Item::Notice(SAID_NOTHING.into()), SAID_NOTHING.len());
+            self.enqueue(Item::Notice(SAID_NOTHING.into()));
         } else if self.queued.is_empty() {
             self.stick(TurnEnd::Empty);
         }

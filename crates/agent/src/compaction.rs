@@ -153,9 +153,10 @@ pub(crate) fn bytes(conversation: &[Item]) -> u64 {
     conversation.iter().map(bytes_of).sum()
 }
 
-fn bytes_of(item: &Item) -> u64 {
+/// Bytes of text that take as many tokens as an item.
+pub(crate) fn bytes_of(item: &Item) -> u64 {
     match item {
-        Item::Message(message) => message.text.len() as u64,
+        Item::Message(message) => message.bytes(),
         Item::Result(result) => result.text.len() as u64,
         Item::Summary(summary) => summary.bytes(),
         Item::Notice(text) => text.len() as u64,
@@ -210,12 +211,14 @@ fn shorten(item: &Item, result_max: usize, message_max: usize) -> Item {
     }
 }
 
+/// Of pictures their names are left.
 fn shorter_message(message: &Arc<Message>, bytes_max: usize) -> Arc<Message> {
-    if message.text.len() <= bytes_max {
+    if message.text.len() <= bytes_max && message.pictures.is_empty() {
         return Arc::clone(message);
     }
-    let text = cut(&message.text, bytes_max);
-    Arc::new(Message { text, author: message.author.clone() })
+    let names = message.pictures.iter().map(|picture| format!("[picture {}]\n", picture.name));
+    let text = names.collect::<String>() + &cut(&message.text, bytes_max);
+    Arc::new(Message::new(message.author.clone(), text))
 }
 
 /// Without the provider's own items, which are whole or nothing.

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::{Digest, Seq};
+use crate::{Digest, Picture, Seq, limits};
 
 /// A piece of JSON kept byte for byte.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub struct Summary {
     pub text: Arc<str>,
     /// Where the conversation came from that it was made of, as far as that was outside.
     pub labels: BTreeSet<String>,
-    /// Files that tools wrote, at most [`crate::limits::SUMMARY_FILES_MAX`].
+    /// Files that tools wrote, at most [`limits::SUMMARY_FILES_MAX`].
     pub files: BTreeSet<String>,
 }
 
@@ -150,8 +150,27 @@ pub struct TrustedFile {
 pub struct Message {
     /// Who said it.
     pub author: Author,
-    /// What was said; at most [`crate::limits::MESSAGE_BYTES_MAX`].
+    /// What was said; at most [`limits::MESSAGE_BYTES_MAX`].
     pub text: String,
+    /// What was shown with it, to be looked at before the text; at most
+    /// [`limits::PICTURES_PER_MESSAGE_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
+}
+
+impl Message {
+    /// One without pictures.
+    #[must_use]
+    pub fn new(author: Author, text: String) -> Self {
+        Self { author, text, pictures: Vec::new() }
+    }
+
+    /// Bytes of text that take as many tokens as all of it.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let tokens: u64 = self.pictures.iter().map(Picture::tokens).sum();
+        tokens.saturating_mul(limits::BYTES_PER_TOKEN).saturating_add(self.text.len() as u64)
+    }
 }
 
 /// Which wire, provider and model a reply came from. A provider's own items are
@@ -280,6 +299,14 @@ impl Call {
             text => text,
         }
     }
+}
+
+/// The pictures of a conversation, in order.
+pub fn pictures(conversation: &[Item]) -> impl Iterator<Item = &Picture> {
+    conversation.iter().flat_map(|item| match item {
+        Item::Message(message) => message.pictures.as_slice(),
+        Item::Reply(_) | Item::Result(_) | Item::Summary(_) | Item::Notice(_) => &[],
+    })
 }
 
 /// The last words of the model. Nothing if it said none.

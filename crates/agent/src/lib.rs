@@ -29,6 +29,7 @@ mod ids;
 pub mod json;
 mod labels;
 pub mod limits;
+mod picture;
 mod price;
 mod recover;
 mod round;
@@ -47,7 +48,7 @@ pub use assignment::{Assignment, Files};
 pub use budget::{Amounts, Limit, Measure};
 pub use conversation::{
     Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, Summary, ToolResult,
-    TrustedFile, Usage, answer,
+    TrustedFile, Usage, answer, pictures,
 };
 pub use decide::{Next, Park};
 pub use effect::{Effect, Phase};
@@ -57,6 +58,7 @@ pub use event::{
 };
 pub use ids::{Digest, Seq, SessionId};
 pub use labels::{OTHERS, label_of, labels_of};
+pub use picture::{MediaType, Picture};
 pub use price::Price;
 pub use recover::{LeftOpen, Recover};
 pub use sandbox::{Loss, Replacement, SandboxReady, SandboxScope, SandboxSpec, SnapshotRef};

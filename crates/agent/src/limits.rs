@@ -12,6 +12,21 @@ pub const CALLS_PER_REPLY_MAX: usize = 128;
 pub const SAME_CALL_MAX: u32 = 4;
 /// One message of a person, a file or standard input.
 pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// One picture: 5 MiB in base64, which is what Anthropic and Bedrock take at the most.
+pub const PICTURE_BYTES_MAX: u64 = (5 << 20) / 4 * 3;
+/// Columns or rows of one: Anthropic refuses more.
+pub const PICTURE_EDGE_PX_MAX: u32 = 8_000;
+/// Pictures of one message.
+pub const PICTURES_PER_MESSAGE_MAX: usize = 10;
+/// Pictures of a conversation between two compactions: of more Anthropic takes small ones only.
+pub const PICTURES_MAX: usize = 20;
+/// All of these: 20 MB in base64 is what a request to Gemini has room for.
+pub const PICTURES_BYTES_MAX: u64 = 14 << 20;
+/// Pixels that are counted as one token.
+pub const PIXELS_PER_TOKEN: u64 = 750;
+/// Tokens of the largest picture: one of 2,576 pixels in length, which a model of high
+/// resolution looks at as it is.
+pub const PICTURE_TOKENS_MAX: u64 = 4_784;
 /// Compaction starts when the context is this full, in percent of the model's window.
 pub const COMPACT_AT_PERCENT: u64 = 80;
 /// Bytes of a message that a shortened request for a summary still shows.

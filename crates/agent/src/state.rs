@@ -11,9 +11,9 @@ use crate::round::Round;
 use crate::sandboxes::Sandboxes;
 use crate::{
     AccountId, Amounts, Answer, ApprovalRequest, Approvals, Assignment, Call, Delegate, Digest,
-    Effect, Item, Limit, Loss, ModelSpec, OutsideTool, Phase, SandboxReady, Seq, SessionId,
-    Shortfall, SnapshotRef, Spec, ToolCall, ToolKind, ToolSpec, Turn, TurnEnd, TurnLimits,
-    Unanswerable, Work,
+    Effect, Item, Limit, Loss, ModelSpec, OutsideTool, Phase, Picture, SandboxReady, Seq,
+    SessionId, Shortfall, SnapshotRef, Spec, ToolCall, ToolKind, ToolSpec, Turn, TurnEnd,
+    TurnLimits, Unanswerable, Work, pictures,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
@@ -74,6 +74,11 @@ impl State {
     #[must_use]
     pub fn conversation(&self) -> &[Item] {
         &self.conversation
+    }
+
+    /// The pictures that the model is shown, and those that it is to be shown next.
+    pub fn pictures(&self) -> impl Iterator<Item = &Picture> {
+        pictures(&self.conversation).chain(pictures(&self.queued))
     }
 
     /// An effect that is not settled.

@@ -137,7 +137,7 @@ impl Child {
             replies: 0,
             sandboxes: BTreeMap::new(),
         };
-        let task = Message { author: Author::Agent(name), text: assignment.task };
+        let task = Message::new(Author::Agent(name), assignment.task);
         Ok(Self { session: session.child(id), spec, cut, task, files: assignment.files })
     }
 }

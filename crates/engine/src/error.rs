@@ -77,6 +77,29 @@ pub enum Error {
         /// The limit.
         max: usize,
     },
+    /// The model of a session is known to see no pictures.
+    #[error("{0} does not see pictures")]
+    SeesNoPictures(String),
+    /// A message has too many pictures.
+    #[error("the message has {count} pictures; a message may have {max}")]
+    TooManyPictures {
+        /// How many it has.
+        count: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A conversation would have more pictures than a request has room for.
+    #[error(
+        "the conversation would have {count} pictures of {bytes} bytes; it may have {} of {} bytes together",
+        outrigger_agent::limits::PICTURES_MAX,
+        outrigger_agent::limits::PICTURES_BYTES_MAX
+    )]
+    PicturesTooLarge {
+        /// With those that are in it.
+        count: usize,
+        /// All of them.
+        bytes: u64,
+    },
     /// Too many sessions run in this process.
     #[error("{0} sessions run already")]
     TooManySessions(usize),

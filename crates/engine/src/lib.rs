@@ -33,7 +33,7 @@ pub use engine::{AccountDefaults, Engine, OutsideServer, Parts};
 pub use error::Error;
 pub use feed::{Feed, LiveOutput, Notice};
 pub use memory::{MemoryService, ServedTrees, path_of, place_of};
-pub use people::{AnswerRequest, ResumeChange, SessionCheckpoint};
+pub use people::{AnswerRequest, ResumeChange, SessionCheckpoint, ensure_shown};
 pub use policy_facts::situation;
 pub use rules::{RuleSource, RuleSourceError};
 pub use sandbox::{GcReport, ReattachedSandbox, SandboxOwner};

@@ -3,7 +3,9 @@
 mod answer;
 pub(crate) mod command;
 mod fork;
+mod pictures;
 
 pub use answer::AnswerRequest;
 pub use command::ResumeChange;
 pub use fork::SessionCheckpoint;
+pub use pictures::ensure_shown;

@@ -26,6 +26,7 @@ mod json;
 pub mod key;
 pub mod limits;
 pub mod listing;
+mod picture;
 mod port;
 pub mod prices;
 #[cfg(test)]
@@ -35,6 +36,7 @@ mod responses;
 mod retry_policy;
 pub mod scripted;
 mod sse;
+mod vision;
 mod wire;
 
 pub use api::Api;
@@ -43,7 +45,9 @@ pub use endpoint::Endpoint;
 pub use error::{Error, ProviderFailure};
 pub use key::Key;
 pub use listing::{ListedModel, list};
+pub use picture::PictureBytes;
 pub use port::{Description, Frame, Frames, Model, NoFrames, Purpose, Request};
 pub use prices::Prices;
 pub use retry_policy::RetryPolicy;
 pub use scripted::ScriptedModel;
+pub use vision::sees_pictures;

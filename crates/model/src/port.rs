@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use outrigger_agent::{Item, Reply, ToolSpec};
 use std::fmt::Debug;
 
-use crate::Error;
+use crate::{Error, PictureBytes};
 
 /// A model that can be asked.
 ///
@@ -53,6 +53,9 @@ pub struct Request<'a> {
     pub tools: &'a [ToolSpec],
     /// The conversation. Each tool call in it has its result in it.
     pub items: &'a [Item],
+    /// The pictures of the conversation that the model is shown. Of any other it is told that
+    /// it sees none.
+    pub pictures: &'a PictureBytes,
     /// Tokens that the reply may have.
     pub output_tokens_max: u64,
     /// Names the conversation; requests of the same one share the provider's cache.

@@ -140,7 +140,7 @@ pub(crate) fn micros(dollars: f64) -> Option<u64> {
 }
 
 /// `20251001` or `2025-10-01`.
-fn is_date(text: &str) -> bool {
+pub(crate) fn is_date(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let hyphens = text.bytes().enumerate().filter(|(_, byte)| *byte == b'-');
     let hyphens: Vec<usize> = hyphens.map(|(at, _)| at).collect();

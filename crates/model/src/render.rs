@@ -5,13 +5,14 @@
 //! person sees.
 
 use outrigger_agent::{
-    Author, Digest, HiddenCharPolicy, Item, Message, Reply, Summary, ToolResult,
+    Author, Digest, HiddenCharPolicy, Item, Message, Picture, Reply, Summary, ToolResult, pictures,
     visible as visible_text,
 };
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-use crate::Purpose;
+use crate::picture::PromptPicture;
+use crate::{PictureBytes, Purpose, Request};
 
 /// What is asked when a conversation is to be replaced by a summary.
 pub(crate) const COMPACT_REQUEST: &str = "Summarise this conversation so far, so that \
@@ -34,17 +35,20 @@ pub(crate) enum Group<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct User<'a> {
     items: &'a [Item],
+    pictures: &'a PictureBytes,
     compact: bool,
 }
 
 /// Splits a conversation; a request for a summary joins the last user's side.
-pub(crate) fn groups(items: &[Item], purpose: Purpose) -> Vec<Group<'_>> {
+pub(crate) fn groups<'a>(request: &Request<'a>) -> Vec<Group<'a>> {
+    let Request { items, pictures, purpose, .. } = *request;
     let mut groups = Vec::new();
     let mut start = 0;
     for (at, item) in items.iter().enumerate() {
         if let Item::Reply(reply) = item {
             if start < at {
-                groups.push(Group::User(User { items: &items[start..at], compact: false }));
+                let items = &items[start..at];
+                groups.push(Group::User(User { items, pictures, compact: false }));
             }
             groups.push(Group::Reply(reply));
             start = at + 1;
@@ -52,7 +56,7 @@ pub(crate) fn groups(items: &[Item], purpose: Purpose) -> Vec<Group<'_>> {
     }
     let compact = purpose == Purpose::Compact;
     if start < items.len() || compact {
-        groups.push(Group::User(User { items: &items[start..], compact }));
+        groups.push(Group::User(User { items: &items[start..], pictures, compact }));
     }
     groups
 }
@@ -66,16 +70,36 @@ impl<'a> User<'a> {
         })
     }
 
-    /// What was said, in order.
-    pub(crate) fn texts(self) -> impl Iterator<Item = PromptText<'a>> {
-        let said = self.items.iter().filter_map(|item| match item {
-            Item::Message(message) => Some(PromptText::Message(message)),
-            Item::Summary(summary) => Some(PromptText::Summary(summary)),
-            Item::Notice(text) => Some(PromptText::Notice(text)),
-            Item::Reply(_) | Item::Result(_) => None,
+    /// What was said and shown, in order; pictures before the text that they came with.
+    pub(crate) fn said(self) -> impl Iterator<Item = PromptPart<'a>> {
+        let said = self.items.iter().flat_map(move |item| {
+            let text = match item {
+                Item::Message(message) => Some(PromptText::Message(message)),
+                Item::Summary(summary) => Some(PromptText::Summary(summary)),
+                Item::Notice(text) => Some(PromptText::Notice(text)),
+                Item::Reply(_) | Item::Result(_) => None,
+            };
+            let pictures = pictures(std::slice::from_ref(item));
+            pictures.map(move |picture| self.shown(picture)).chain(text.map(PromptPart::Text))
         });
-        said.chain(self.compact.then_some(PromptText::Compact))
+        said.chain(self.compact.then_some(PromptPart::Text(PromptText::Compact)))
     }
+
+    fn shown(self, picture: &'a Picture) -> PromptPart<'a> {
+        match self.pictures.get(&picture.digest) {
+            Some(content) => {
+                PromptPart::Picture(PromptPicture { media_type: picture.media_type, content })
+            }
+            None => PromptPart::Text(PromptText::Unseen(picture)),
+        }
+    }
+}
+
+/// Something said or shown to the model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PromptPart<'a> {
+    Text(PromptText<'a>),
+    Picture(PromptPicture<'a>),
 }
 
 /// Something said to the model; displays as the text that it is given.
@@ -84,19 +108,21 @@ pub(crate) enum PromptText<'a> {
     Message(&'a Message),
     Summary(&'a Summary),
     Notice(&'a str),
+    /// A picture for a model that sees none.
+    Unseen(&'a Picture),
     Compact,
 }
 
 impl fmt::Display for PromptText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Message(Message { author: Author::Person(_) | Author::Agent(_), text }) => {
-                visible(f, text)
-            }
-            Self::Message(Message { author: Author::Untrusted(name), text }) => {
+            Self::Message(Message {
+                author: Author::Person(_) | Author::Agent(_), text, ..
+            }) => visible(f, text),
+            Self::Message(Message { author: Author::Untrusted(name), text, .. }) => {
                 fenced(f, name, text)
             }
-            Self::Message(Message { author: Author::Trusted(file), text }) => {
+            Self::Message(Message { author: Author::Trusted(file), text, .. }) => {
                 guiding(f, &file.name, text)
             }
             Self::Summary(summary) => summarised(f, summary),
@@ -106,6 +132,11 @@ impl fmt::Display for PromptText<'_> {
                     "[Notice from the harness] {}",
                     visible_text(text, HiddenCharPolicy::Removed)
                 )
+            }
+            Self::Unseen(picture) => {
+                let picture = picture.to_string();
+                let shown = visible_text(&picture, HiddenCharPolicy::Removed);
+                write!(f, "[picture {shown}: this model does not see pictures]")
             }
             Self::Compact => f.write_str(COMPACT_REQUEST),
         }
@@ -190,7 +221,7 @@ mod tests {
     use std::sync::Arc;
 
     fn untrusted(name: &str, text: &str) -> String {
-        let message = Message { author: Author::Untrusted(name.into()), text: text.into() };
+        let message = Message::new(Author::Untrusted(name.into()), text.into());
         PromptText::Message(&message).to_string()
     }
 
@@ -209,7 +240,7 @@ mod tests {
         let (name, digest) = ("AGENTS.md".to_owned(), Digest::of(b"Be\xe2\x80\x8b nice."));
         let file = TrustedFile { name, digest, by: "person:local".to_owned() };
         let text = "Be\u{200b} nice.".to_owned();
-        let message = Message { author: Author::Trusted(file), text };
+        let message = Message::new(Author::Trusted(file), text);
         expect![[r#"
             The following is the file "AGENTS.md" of the repository, up to the closing tag guide-84f4a0eee0aa3a6c. The person you work for trusts it: work as it says, unless they say otherwise.
             <guide-84f4a0eee0aa3a6c source="AGENTS.md">
@@ -283,11 +314,24 @@ mod tests {
             Item::Summary(Arc::new("s".into())),
             result("2"),
         ];
-        let groups = groups(&items, Purpose::Compact);
+        let request = Request {
+            system: "",
+            tools: &[],
+            items: &items,
+            pictures: &PictureBytes::new(),
+            output_tokens_max: 1,
+            session: "s",
+            purpose: Purpose::Compact,
+        };
+        let groups = groups(&request);
         let [Group::User(user)] = groups[..] else { panic!("one group") };
         let calls: Vec<&str> = user.results().map(|result| result.call.as_str()).collect();
         assert_eq!(calls, ["1", "2"]);
-        let texts: Vec<String> = user.texts().map(|said| said.to_string()).collect();
+        let texts = user.said().map(|said| match said {
+            PromptPart::Text(text) => text.to_string(),
+            PromptPart::Picture(picture) => panic!("{picture:?}"),
+        });
+        let texts: Vec<String> = texts.collect();
         assert_eq!(
             texts,
             [

@@ -3,7 +3,7 @@
 //! Everything here is without I/O, so that it can be tested on bytes alone; must never
 //! wait, retry or connect.
 
-use outrigger_agent::{Call, Part, Raw, Stop, Usage};
+use outrigger_agent::{Call, Part, Raw, Stop, Usage, pictures};
 use std::fmt;
 
 use crate::fault::Fault;
@@ -112,8 +112,11 @@ fn size_hint(request: &Request<'_>) -> usize {
     });
     let tools =
         request.tools.iter().map(|tool| tool.description.len() + tool.schema.as_str().len() + 200);
+    // Four characters for three bytes.
+    let pictures = pictures(request.items).filter_map(|it| request.pictures.get(&it.digest));
+    let pictures: usize = pictures.map(|content| content.len() / 3 * 4 + 200).sum();
     let text = request.system.len() + items.sum::<usize>() + tools.sum::<usize>();
-    text + text / 8 + 4_096
+    text + text / 8 + pictures + 4_096
 }
 
 /// A number in an account of usage, by its path; zero where there is none.

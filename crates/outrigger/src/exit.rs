@@ -196,6 +196,13 @@ impl From<&outrigger_engine::Error> for Failure {
             Error::Contended(_) | Error::Ended(_) => Self::from_error(Kind::Conflict, error),
             Error::MessageTooLarge { .. } => Self::from_error(Kind::Usage, error)
                 .hint("Put long material into a file of the repository and name it in the task."),
+            Error::SeesNoPictures(_) => Self::from_error(Kind::Usage, error)
+                .hint("Name a model that does: --model, or /model in a conversation.")
+                .hint("Or leave the pictures out."),
+            Error::TooManyPictures { .. } => Self::from_error(Kind::Usage, error)
+                .hint("Show the others with another message."),
+            Error::PicturesTooLarge { .. } => Self::from_error(Kind::Usage, error)
+                .hint("Show fewer or smaller ones. After `/compact` in a conversation the next answer makes room."),
             Error::TooManySessions(_) | Error::Driver(_) => {
                 Self::from_error(Kind::AgentFailed, error)
             }

@@ -90,13 +90,13 @@ impl ProjectFile {
 
     /// What it says to an agent, as the word of nobody.
     pub(crate) fn untrusted(self) -> Message {
-        Message { author: Author::Untrusted(self.name), text: self.text }
+        Message::new(Author::Untrusted(self.name), self.text)
     }
 
     /// What it says to an agent, vouched for by a person.
     pub(crate) fn trusted_by(self, person: &str) -> Message {
         let Self { name, text, digest, .. } = self;
         let file = TrustedFile { name, digest, by: person.to_owned() };
-        Message { author: Author::Trusted(file), text }
+        Message::new(Author::Trusted(file), text)
     }
 }

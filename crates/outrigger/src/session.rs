@@ -24,7 +24,7 @@ pub(crate) const WHO: &str = "person:local";
 
 /// What that person says.
 pub(crate) fn said(text: String) -> Message {
-    Message { author: Author::Person(WHO.to_owned()), text }
+    Message::new(Author::Person(WHO.to_owned()), text)
 }
 
 /// Now, in milliseconds since 1970.

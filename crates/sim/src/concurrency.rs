@@ -191,7 +191,7 @@ impl World {
 
     async fn steer(&self, engine: &Engine, session: &SessionId) -> Result<(), Error> {
         let author = Author::Person("person:other".to_owned());
-        let message = Message { author, text: "wait, this too".to_owned() };
+        let message = Message::new(author, "wait, this too".to_owned());
         engine.say(session, message).await?;
         self.witness.count(Happening::Steered);
         Ok(())

@@ -66,7 +66,7 @@ impl Death {
         match self {
             Self::Overtaken(at) if at == write => {
                 let author = Author::Person(by());
-                let said = Message { author, text: "wait, this too".to_owned() };
+                let said = Message::new(author, "wait, this too".to_owned());
                 Some(Event::Said(Arc::new(said)))
             }
             Self::Interrupted(at) if at == write => Some(Event::Interrupted { by: by() }),

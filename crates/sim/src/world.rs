@@ -139,8 +139,7 @@ impl World {
             prefix: String::new(),
         };
         let engine = world.harness(world.kind, Death::Never, None).engine;
-        let task =
-            Message { author: Author::Person("person:sim".to_owned()), text: "go".to_owned() };
+        let task = Message::new(Author::Person("person:sim".to_owned()), "go".to_owned());
         for root in &world.roots {
             engine.open(root, spec(seed, workspace.clone()), vec![task.clone()]).await?;
         }

@@ -74,7 +74,7 @@ fn session(name: &str) -> SessionId {
 
 fn said(text: impl Into<String>) -> Event {
     let author = Author::Person("person:conformance".to_owned());
-    Event::Said(Arc::new(Message { author, text: text.into() }))
+    Event::Said(Arc::new(Message::new(author, text.into())))
 }
 
 async fn append(

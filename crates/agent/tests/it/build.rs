@@ -79,7 +79,7 @@ pub(crate) fn deadline() -> Deadline {
 
 pub(crate) fn said(text: &str) -> Event {
     let author = Author::Person("person:local".to_owned());
-    Event::Said(Arc::new(Message { author, text: text.to_owned() }))
+    Event::Said(Arc::new(Message::new(author, text.to_owned())))
 }
 
 pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {

@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use outrigger_agent::{
-    Author, Event, Failure, Limit, Message, ModelFault, ModelSpec, Outcome, Raw, Reply, Spec, Stop,
-    Usage, Work, limits,
+    Author, Digest, Event, Failure, Limit, MediaType, Message, ModelFault, ModelSpec, Outcome,
+    Picture, Raw, Reply, Spec, Stop, Usage, Work, limits,
 };
 use std::sync::Arc;
 
@@ -188,7 +188,7 @@ fn overflowed(spec: Spec) -> Bench {
 
 fn untrusted(source: &str, text: &str) -> Event {
     let author = Author::Untrusted(source.to_owned());
-    Event::Said(Arc::new(Message { author, text: text.to_owned() }))
+    Event::Said(Arc::new(Message::new(author, text.to_owned())))
 }
 
 #[test]
@@ -235,11 +235,50 @@ fn a_compaction_keeps_what_defines_the_work() {
     .assert_eq(&kept.collect::<String>());
 }
 
+/// A message with a picture of so many pixels.
+fn shown(text: &str, (width, height): (u32, u32)) -> Event {
+    let Event::Said(message) = said(text) else { unreachable!("it is said") };
+    let picture = Picture {
+        digest: Digest::of(b"a picture"),
+        media_type: MediaType::Png,
+        bytes: 3_000_000,
+        width,
+        height,
+        name: "shot.png".to_owned(),
+    };
+    let message = Message { pictures: vec![picture], ..Message::clone(&message) };
+    Event::Said(Arc::new(message))
+}
+
+#[test]
+fn a_picture_counts_by_its_pixels_and_goes_with_a_compaction() {
+    let mut bench = Bench::new(spec());
+    bench.append(said("Look."));
+    let before = bench.state.input_tokens_estimate();
+    bench.append(shown("What is this?", (1_500, 1_000)));
+    let text = "What is this?".len() as u64;
+    let counted = before + 2_000 + text.div_ceil(limits::BYTES_PER_TOKEN);
+    assert!(bench.state.input_tokens_estimate().abs_diff(counted) <= 1);
+    bench.reply(reply(vec![call("a", "recall", "{}")])).settle(output("a"));
+    assert_eq!(bench.state.pictures().count(), 1);
+    bench.settle(too_long());
+    let asked = bench.state.request_items(&Work::Compact).into_owned();
+    assert_eq!(outrigger_agent::pictures(&asked).count(), 0, "there is little room");
+    bench.reply(answer("It is a boat."));
+    expect![[r#"
+        message "Look."
+        message "[picture shot.png]\nWhat is this?"
+        summary "It is a boat."
+    "#]]
+    .assert_eq(&bench.conversation());
+    assert_eq!(bench.state.pictures().count(), 0);
+}
+
 #[test]
 fn the_task_of_a_subagent_stays() {
     let mut bench = Bench::new(spec());
     let author = Author::Agent("default".to_owned());
-    let task = Message { author, text: "Review it.".to_owned() };
+    let task = Message::new(author, "Review it.".to_owned());
     bench.append(Event::Said(Arc::new(task)));
     bench.reply(reply(vec![call("a", "recall", "{}")])).settle(output("a"));
     bench.settle(too_long());

@@ -59,7 +59,7 @@ fn opened() -> Event {
 }
 
 fn says(author: Author) -> Event {
-    Event::Said(Arc::new(Message { author, text: "hello".to_owned() }))
+    Event::Said(Arc::new(Message::new(author, "hello".to_owned())))
 }
 
 fn untrusted(source: &str) -> Author {

@@ -2,8 +2,10 @@
 
 use outrigger_agent::{
     Amounts, Failure, Item, ModelFault, Outcome, Product, Seq, SessionId, Spec, State, Work,
+    pictures,
 };
-use outrigger_model::{Frame, Frames, Purpose, Request};
+use outrigger_model::{Frame, Frames, PictureBytes, Purpose, Request, sees_pictures};
+use outrigger_store::Blobs;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ pub(super) fn ask(
     work: &Work,
 ) -> impl Future<Output = Completion> + Send + use<> {
     let request = ModelRequest::of(&run.state, work);
-    let model = Arc::clone(&engine.parts.model);
+    let (model, blobs) = (Arc::clone(&engine.parts.model), Arc::clone(&engine.parts.blobs));
     let clock = Arc::clone(&engine.parts.clock);
     let cost = ModelCost::of(&run.state, run.state.reserved_for(effect));
     let frames = FrameForwarder {
@@ -29,7 +31,14 @@ pub(super) fn ask(
     };
     let mut stopping = run.stopping.subscribe();
     async move {
-        let request = request.borrowed(frames.session.as_str());
+        let pictures = match request.pictures(&*blobs).await {
+            Ok(pictures) => pictures,
+            Err(error) => {
+                let outcome = unreadable(&error);
+                return Completion::new(effect, outcome, Amounts::default());
+            }
+        };
+        let request = request.borrowed(frames.session.as_str(), &pictures);
         let since_ms = clock.now_ms();
         let asking = model.reply(&request, &frames);
         let policy = Duration::from_millis(cost.reserved.wall_ms.max(1));
@@ -92,17 +101,38 @@ impl ModelRequest {
         Self { spec: state.spec().cloned(), items, output_tokens_max, purpose }
     }
 
-    fn borrowed<'a>(&'a self, session: &'a str) -> Request<'a> {
+    /// The pictures of it, if the model sees any.
+    async fn pictures(&self, blobs: &dyn Blobs) -> Result<PictureBytes, outrigger_store::Error> {
+        let mut shown = PictureBytes::new();
+        if !self.spec.as_ref().is_some_and(|spec| sees_pictures(&spec.model.name)) {
+            return Ok(shown);
+        }
+        for picture in pictures(&self.items) {
+            if !shown.contains_key(&picture.digest) {
+                shown.insert(picture.digest.clone(), blobs.get(&picture.digest).await?);
+            }
+        }
+        Ok(shown)
+    }
+
+    fn borrowed<'a>(&'a self, session: &'a str, pictures: &'a PictureBytes) -> Request<'a> {
         let spec = self.spec.as_deref();
         Request {
             system: spec.map_or("", |spec| &spec.system),
             tools: spec.map_or(&[], |spec| &spec.tools),
             items: &self.items,
+            pictures,
             output_tokens_max: self.output_tokens_max,
             session,
             purpose: self.purpose,
         }
     }
+}
+
+/// The end of a call for which a picture could not be had: nobody was asked.
+fn unreadable(error: &outrigger_store::Error) -> Outcome {
+    let detail = format!("A picture of the conversation can't be read: {error}.");
+    Outcome::Failed(Failure::Model { fault: ModelFault::Unavailable, detail })
 }
 
 /// The end of a call that took all the time that was reserved for it: less than a call may

@@ -7,6 +7,7 @@ use outrigger_store::Error as StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::pictures::ensure_shown;
 use crate::driver::journal;
 use crate::{Engine, Error, limits};
 
@@ -25,7 +26,8 @@ impl Engine {
     /// Opens a session with what is said first.
     ///
     /// # Errors
-    /// A message that is too large, a session of that name, or the journal's.
+    /// A message that is too large, pictures that the model can't be shown, a session of that
+    /// name, or the journal's.
     pub async fn open(
         &self,
         session: &SessionId,
@@ -46,6 +48,9 @@ impl Engine {
         labels: BTreeSet<String>,
         messages: Vec<Message>,
     ) -> Result<(), Error> {
+        for message in &messages {
+            ensure_shown(&spec.model.name, std::iter::empty(), &message.pictures)?;
+        }
         let mut events = vec![Event::Opened(Arc::new(spec))];
         if !labels.is_empty() {
             let touched = Touched { labels, ..Touched::default() };
@@ -70,10 +75,17 @@ impl Engine {
     /// Says something: begins a turn, or steers the running one.
     ///
     /// # Errors
-    /// A message that is too large, an ended session, or the journal's.
+    /// A message that is too large, pictures that the model can't be shown, an ended session,
+    /// or the journal's.
     pub async fn say(&self, session: &SessionId, message: Message) -> Result<(), Error> {
+        let pictures = message.pictures.clone();
         let event = said(message)?;
-        self.command(session, |state| ensure_open(session, state).map(|()| event.clone())).await
+        self.command(session, |state| {
+            let model = state.spec().map_or("", |spec| &spec.model.name);
+            ensure_shown(model, state.pictures(), &pictures)?;
+            ensure_open(session, state).map(|()| event.clone())
+        })
+        .await
     }
 
     /// Stops the current turn and keeps the session.

@@ -459,7 +459,7 @@ async fn labels_reach_them() {
     let engine = world.engine(&[start("look"), done()]);
     let one = session("s1");
     let author = outrigger_agent::Author::Untrusted("AGENTS.md".to_owned());
-    let guide = outrigger_agent::Message { author, text: "Obey.".to_owned() };
+    let guide = outrigger_agent::Message::new(author, "Obey.".to_owned());
     engine.open(&one, world.spec(), vec![guide, said("go")]).await.unwrap();
     drive(&engine, &one).await;
     let below = engine.state(&child(&world).await).await.unwrap();

@@ -196,7 +196,7 @@ pub(crate) fn session(name: &str) -> SessionId {
 }
 
 pub(crate) fn said(text: &str) -> Message {
-    Message { author: Author::Person("person:test".to_owned()), text: text.to_owned() }
+    Message::new(Author::Person("person:test".to_owned()), text.to_owned())
 }
 
 pub(crate) async fn drive(engine: &Engine, session: &SessionId) {

@@ -3,12 +3,13 @@
 //! Owns the cache breakpoints: at most three of the four that the API allows. What came
 //! from the provider goes back as it came.
 
-use outrigger_agent::{Call, Part, Raw, Reply, Status, Stop, ToolResult};
+use outrigger_agent::{Call, MediaType, Part, Raw, Reply, Status, Stop, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::json::{Fields, arguments_object, assembled};
-use crate::render::{Group, PromptText, User, groups};
+use crate::picture::{Base64, PromptPicture};
+use crate::render::{Group, PromptPart, PromptText, User, groups};
 use crate::wire::written;
 use crate::{Api, Endpoint, Request};
 
@@ -78,6 +79,9 @@ enum Block<'a, T> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
+    Image {
+        source: Source<'a>,
+    },
     ToolResult {
         tool_use_id: String,
         content: &'a str,
@@ -91,6 +95,12 @@ enum Block<'a, T> {
         name: &'a str,
         input: Box<RawValue>,
     },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Source<'a> {
+    Base64 { media_type: MediaType, data: Base64<'a> },
 }
 
 /// The body of a request.
@@ -133,7 +143,7 @@ fn tools<'a>(request: &Request<'a>) -> Vec<Tool<'a>> {
 /// The last user's block ends the cache for the next request, and the one before
 /// it finds what the request before had cached, however much lies between.
 fn messages<'a>(endpoint: &Endpoint, provider: &str, request: &Request<'a>) -> Vec<Message<'a>> {
-    let groups = groups(request.items, request.purpose);
+    let groups = groups(request);
     let users = groups.iter().filter(|group| matches!(group, Group::User(_))).count();
     let mut users_left = users;
     let message = |group| match group {
@@ -153,14 +163,23 @@ fn messages<'a>(endpoint: &Endpoint, provider: &str, request: &Request<'a>) -> V
 
 fn user<'a>(side: User<'a>, cached: Option<CacheControl>) -> Vec<Block<'a, PromptText<'a>>> {
     let results = side.results().map(tool_result);
-    let texts = side.texts().map(|text| Block::Text { text, cache_control: None });
-    let mut blocks: Vec<_> = results.chain(texts).collect();
+    let said = side.said().map(|said| match said {
+        PromptPart::Text(text) => Block::Text { text, cache_control: None },
+        PromptPart::Picture(picture) => image(picture),
+    });
+    let mut blocks: Vec<_> = results.chain(said).collect();
+    // A text stands behind every picture.
     if let Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) =
         blocks.last_mut()
     {
         *cache_control = cached;
     }
     blocks
+}
+
+fn image<T>(picture: PromptPicture<'_>) -> Block<'_, T> {
+    let (media_type, data) = (picture.media_type, picture.base64());
+    Block::Image { source: Source::Base64 { media_type, data } }
 }
 
 fn tool_result<T>(result: &ToolResult) -> Block<'_, T> {

@@ -5,7 +5,8 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 
 use crate::json::{Fields, arguments_object};
-use crate::render::{Group, User, groups};
+use crate::picture::DataUrl;
+use crate::render::{Group, PromptPart, PromptText, User, groups};
 use crate::wire::{tool_choice, written};
 use crate::{Api, Endpoint, Request};
 
@@ -86,7 +87,7 @@ enum OwnMessage<'a> {
         content: &'a str,
     },
     User {
-        content: UserText<'a>,
+        content: Content<'a>,
     },
     Assistant {
         /// Also an empty text: some servers refuse null beside calls, some that it is left out.
@@ -94,6 +95,27 @@ enum OwnMessage<'a> {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall<'a>>,
     },
+}
+
+/// What a person said and showed.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    /// Most servers for models that see nothing know a text only.
+    Text(UserText<'a>),
+    Parts(Vec<ContentPart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ContentPart<'a> {
+    Text { text: PromptText<'a> },
+    ImageUrl { image_url: ImageUrl<'a> },
+}
+
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: DataUrl<'a>,
 }
 
 #[derive(Serialize)]
@@ -116,7 +138,7 @@ pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -
     if !request.system.is_empty() {
         messages.push(Message::Own(OwnMessage::System { content: request.system }));
     }
-    for group in groups(request.items, request.purpose) {
+    for group in groups(request) {
         match group {
             Group::User(side) => messages.extend(user(side).map(Message::Own)),
             Group::Reply(reply) => messages.extend(assistant(endpoint, provider, reply)),
@@ -155,8 +177,21 @@ fn user<'a>(side: User<'a>) -> impl Iterator<Item = OwnMessage<'a>> {
         tool_call_id: &result.call,
         content: &result.text,
     };
-    let said = side.texts().next().map(|_| OwnMessage::User { content: UserText(side) });
+    let said = side.said().next().map(|_| OwnMessage::User { content: content(side) });
     side.results().map(result).chain(said)
+}
+
+fn content(side: User<'_>) -> Content<'_> {
+    if !side.said().any(|said| matches!(said, PromptPart::Picture(_))) {
+        return Content::Text(UserText(side));
+    }
+    let parts = side.said().map(|said| match said {
+        PromptPart::Text(text) => ContentPart::Text { text },
+        PromptPart::Picture(picture) => {
+            ContentPart::ImageUrl { image_url: ImageUrl { url: picture.url() } }
+        }
+    });
+    Content::Parts(parts.collect())
 }
 
 /// Several servers want sides to take turns, so one side's texts are one message.
@@ -164,7 +199,11 @@ struct UserText<'a>(User<'a>);
 
 impl fmt::Display for UserText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, said) in self.0.texts().enumerate() {
+        let texts = self.0.said().filter_map(|said| match said {
+            PromptPart::Text(text) => Some(text),
+            PromptPart::Picture(_) => None,
+        });
+        for (at, said) in texts.enumerate() {
             if at > 0 {
                 f.write_str("\n\n")?;
             }

@@ -1,13 +1,14 @@
 //! Writes the body of a request. What came from the model goes back as it came.
 
-use outrigger_agent::{Call, Part, Raw, Reply, Status, ToolResult, ToolSpec};
+use outrigger_agent::{Call, MediaType, Part, Raw, Reply, Status, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 
 use super::part::NO_SIGNATURE;
 use crate::json::{Fields, arguments_object, assembled};
-use crate::render::{Group, PromptText, User, groups};
+use crate::picture::Base64;
+use crate::render::{Group, PromptPart, PromptText, User, groups};
 use crate::wire::written;
 use crate::{Api, Endpoint, Purpose, Request};
 
@@ -91,9 +92,17 @@ enum WrittenPart<'a> {
 #[serde(untagged, rename_all_fields = "camelCase")]
 enum OwnPart<'a> {
     Said { text: PromptText<'a> },
+    Picture { inline_data: InlineData<'a> },
     Text { text: &'a str },
     Call { function_call: FunctionCall<'a>, thought_signature: &'static str },
     Response { function_response: FunctionResponse<'a> },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InlineData<'a> {
+    mime_type: MediaType,
+    data: Base64<'a>,
 }
 
 #[derive(Serialize)]
@@ -123,7 +132,7 @@ pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -
     let mut contents = Vec::new();
     // The ids that the calls of the last reply have in the request.
     let mut ids = BTreeSet::new();
-    for group in groups(request.items, request.purpose) {
+    for group in groups(request) {
         let (role, parts) = match group {
             Group::User(side) => ("user", user(side, &ids)),
             Group::Reply(reply) => ("model", assistant(endpoint, provider, reply, &mut ids)),
@@ -167,8 +176,14 @@ fn user<'a>(side: User<'a>, ids: &BTreeSet<String>) -> Vec<WrittenPart<'a>> {
         let function_response = FunctionResponse { id, name: &result.tool, response };
         WrittenPart::Own(OwnPart::Response { function_response })
     };
-    let said = side.texts().map(|text| WrittenPart::Own(OwnPart::Said { text }));
-    side.results().map(response).chain(said).collect()
+    let said = side.said().map(|said| match said {
+        PromptPart::Text(text) => OwnPart::Said { text },
+        PromptPart::Picture(picture) => {
+            let (mime_type, data) = (picture.media_type, picture.base64());
+            OwnPart::Picture { inline_data: InlineData { mime_type, data } }
+        }
+    });
+    side.results().map(response).chain(said.map(WrittenPart::Own)).collect()
 }
 
 /// A reply's parts, and the ids that its calls have there: results name no other.

@@ -4,7 +4,8 @@ use outrigger_agent::{Call, Part, Raw, Reply, Stop, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::json::Fields;
-use crate::render::{Group, PromptText, User, groups};
+use crate::picture::DataUrl;
+use crate::render::{Group, PromptPart, PromptText, User, groups};
 use crate::wire::{tool_choice, written};
 use crate::{Api, Endpoint, Request};
 
@@ -73,13 +74,14 @@ enum OwnItem<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Content<'a> {
     InputText { text: PromptText<'a> },
+    InputImage { image_url: DataUrl<'a> },
     OutputText { text: &'a str },
 }
 
 /// The body of a request.
 pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -> Vec<u8> {
     let mut input = Vec::new();
-    for group in groups(request.items, request.purpose) {
+    for group in groups(request) {
         match group {
             Group::User(side) => input.extend(user(side).map(Input::Own)),
             Group::Reply(reply) => input.extend(assistant(endpoint, provider, reply)),
@@ -111,7 +113,11 @@ fn user<'a>(side: User<'a>) -> impl Iterator<Item = OwnItem<'a>> {
         call_id: &result.call,
         output: &result.text,
     };
-    let content: Vec<_> = side.texts().map(|text| Content::InputText { text }).collect();
+    let content = side.said().map(|said| match said {
+        PromptPart::Text(text) => Content::InputText { text },
+        PromptPart::Picture(picture) => Content::InputImage { image_url: picture.url() },
+    });
+    let content: Vec<_> = content.collect();
     let said = (!content.is_empty()).then_some(OwnItem::Message { role: "user", content });
     side.results().map(result).chain(said)
 }

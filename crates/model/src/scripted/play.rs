@@ -185,7 +185,7 @@ fn estimate(request: &Request<'_>, parts: &[Part]) -> Usage {
         .items
         .iter()
         .map(|item| match item {
-            Item::Message(message) => message.text.len(),
+            Item::Message(message) => usize::try_from(message.bytes()).unwrap_or(0),
             Item::Result(result) => result.text.len(),
             Item::Reply(reply) => bytes_of(&reply.parts),
             Item::Summary(summary) => usize::try_from(summary.bytes()).unwrap_or(0),

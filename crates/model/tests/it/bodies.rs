@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use expect_test::expect_file;
-use outrigger_agent::{Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, Usage};
+use outrigger_agent::{
+    Author, Call, Digest, Item, MediaType, Message, Origin, Part, Picture, Raw, Reply, Status,
+    Stop, Usage,
+};
 use outrigger_model::{Api, NoFrames, Purpose};
 
 use crate::fake::{Answer, Fake};
-use crate::kit::{ask, client, client_of, endpoint, hard, hasty, result, says};
+use crate::kit::{PICTURE, ask, client, client_of, endpoint, hard, hasty, result, says};
 
 fn reply(parts: Vec<Part>) -> Item {
     Item::Reply(Arc::new(Reply {
@@ -30,7 +33,7 @@ fn call(id: &str, arguments: &str) -> Part {
 }
 
 fn every_kind_of_item() -> Vec<Item> {
-    let data = Message { author: Author::Untrusted("AGENTS.md".into()), text: "Use tabs.".into() };
+    let data = Message::new(Author::Untrusted("AGENTS.md".into()), "Use tabs.".into());
     vec![
         Item::Summary(Arc::new("We began.".into())),
         Item::Message(Arc::new(data)),
@@ -52,10 +55,38 @@ fn every_kind_of_item() -> Vec<Item> {
     ]
 }
 
-async fn body(api: Api, purpose: Purpose, items: &[Item]) -> String {
+/// A message with a picture that is known, and one with a picture that is not.
+fn shows() -> Vec<Item> {
+    let shown = |text: &str, picture: &[u8]| {
+        let picture = Picture {
+            digest: Digest::of(picture),
+            media_type: MediaType::Png,
+            bytes: picture.len() as u64,
+            width: 1_280,
+            height: 720,
+            name: "shot.png".into(),
+        };
+        let author = Author::Person("person:local".into());
+        let message = Message { pictures: vec![picture], ..Message::new(author, text.into()) };
+        Item::Message(Arc::new(message))
+    };
+    vec![
+        says("Hello."),
+        shown("What is wrong here?", PICTURE),
+        reply(vec![Part::Text("It is red.".into())]),
+        shown("And here?", b"another"),
+    ]
+}
+
+async fn written(api: Api, purpose: Purpose, items: &[Item]) -> String {
     let fake = Fake::start(vec![Answer::stream(hard(api).0)]);
     ask(&client(api, &fake.url(), hasty()), items, purpose, &NoFrames).await.unwrap();
-    let body: serde_json::Value = serde_json::from_str(&fake.seen()[0].body).unwrap();
+    fake.seen()[0].body.clone()
+}
+
+async fn body(api: Api, purpose: Purpose, items: &[Item]) -> String {
+    let body: serde_json::Value =
+        serde_json::from_str(&written(api, purpose, items).await).unwrap();
     serde_json::to_string_pretty(&body).unwrap() + "\n"
 }
 
@@ -82,6 +113,32 @@ async fn openai_chat() {
 async fn gemini() {
     let body = body(Api::Gemini, Purpose::Turn, &every_kind_of_item()).await;
     expect_file!["../bodies/gemini.json"].assert_eq(&body);
+}
+
+/// A picture stands before the text that it came with, and one that the model is not shown is
+/// told; where nothing is shown a message stays as it was.
+#[tokio::test]
+async fn pictures() {
+    for (api, name) in [
+        (Api::AnthropicMessages, "anthropic"),
+        (Api::OpenAiResponses, "responses"),
+        (Api::OpenAiChat, "chat"),
+        (Api::Gemini, "gemini"),
+    ] {
+        let shown = body(api, Purpose::Turn, &shows()).await;
+        expect_file![format!("../bodies/{name}_pictures.json")].assert_eq(&shown);
+    }
+}
+
+/// What was sent before is sent again as it was, so that the provider finds it in its cache.
+#[tokio::test]
+async fn a_conversation_that_goes_on_begins_with_the_same_bytes() {
+    for api in [Api::OpenAiResponses, Api::OpenAiChat, Api::Gemini] {
+        let before = written(api, Purpose::Turn, &shows()[..2]).await;
+        let after = written(api, Purpose::Turn, &shows()).await;
+        let end = before.rfind("What is wrong here?").unwrap();
+        assert_eq!(before[..end], after[..end], "{api}");
+    }
 }
 
 #[tokio::test]

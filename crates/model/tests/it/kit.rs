@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use outrigger_agent::{
-    Author, Concurrency, Item, Message, Raw, Recovery, Reply, Seq, Status, ToolKind, ToolResult,
-    ToolSpec,
+    Author, Concurrency, Digest, Item, Message, Raw, Recovery, Reply, Seq, Status, ToolKind,
+    ToolResult, ToolSpec,
 };
 use outrigger_model::{
     Api, Client, Endpoint, Error, Frame, Frames, Key, Model, Purpose, Request, RetryPolicy,
@@ -82,7 +82,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
 
 pub(crate) fn says(text: &str) -> Item {
     let author = Author::Person("person:local".into());
-    Item::Message(Arc::new(Message { author, text: text.into() }))
+    Item::Message(Arc::new(Message::new(author, text.into())))
 }
 
 pub(crate) fn result(call: &str, status: Status, text: &str) -> Item {
@@ -96,6 +96,9 @@ pub(crate) fn result(call: &str, status: Status, text: &str) -> Item {
     }))
 }
 
+/// The bytes of the picture that is known where [`ask`] asks: as many as need padding.
+pub(crate) const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\xff\xfe";
+
 /// Asks with the usual tools.
 pub(crate) async fn ask(
     model: &dyn Model,
@@ -108,6 +111,7 @@ pub(crate) async fn ask(
         system: "You are a careful engineer.",
         tools: &tools,
         items,
+        pictures: &[(Digest::of(PICTURE), PICTURE.to_vec())].into(),
         output_tokens_max: 4_096,
         session: "session-1",
         purpose,

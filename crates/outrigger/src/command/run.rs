@@ -93,7 +93,7 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     let text = match (run.task.as_str(), read) {
         ("-", text) => text.unwrap_or_default(),
         (_, context) => {
-            let message = |text| Message { author: Author::Untrusted("stdin".to_owned()), text };
+            let message = |text| Message::new(Author::Untrusted("stdin".to_owned()), text);
             messages.extend(context.map(message));
             run.task
         }

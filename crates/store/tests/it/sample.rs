@@ -7,11 +7,11 @@ use std::sync::Arc;
 use outrigger_agent::{
     AccountId, Amounts, Answer, Approvals, Author, Call, CallFault, Cause, Concurrency, Cut,
     CutSandbox, Deadline, Delegate, Digest, EntryChange, EntryRefused, Event, Failure,
-    FileBaseline, Item, Limit, Loss, Measure, Message, ModelFault, ModelSpec, Origin, Outcome,
-    OutsideTool, Parent, Part, Place, Price, Product, Raw, Recovery, Replacement, Reply, Role,
-    SandboxReady, SandboxScope, SandboxSpec, Seq, SessionId, Shortfall, SnapshotRef, Spec, Status,
-    Stop, Summary, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, Touched, TrustedFile,
-    TurnEnd, TurnLimits, Usage, Work, Workspace, labels_of,
+    FileBaseline, Item, Limit, Loss, Measure, MediaType, Message, ModelFault, ModelSpec, Origin,
+    Outcome, OutsideTool, Parent, Part, Picture, Place, Price, Product, Raw, Recovery, Replacement,
+    Reply, Role, SandboxReady, SandboxScope, SandboxSpec, Seq, SessionId, Shortfall, SnapshotRef,
+    Spec, Status, Stop, Summary, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, Touched,
+    TrustedFile, TurnEnd, TurnLimits, Usage, Work, Workspace, labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -172,7 +172,27 @@ fn trusted(name: &str) -> Author {
 }
 
 fn said(author: Author, text: &str) -> Event {
-    Event::Said(Arc::new(Message { author, text: text.to_owned() }))
+    Event::Said(Arc::new(Message::new(author, text.to_owned())))
+}
+
+/// Something said with pictures of each kind.
+fn shown() -> Event {
+    let kinds = [
+        (MediaType::Png, "shot.png"),
+        (MediaType::Jpeg, "photo.jpg"),
+        (MediaType::Gif, "moves.gif"),
+        (MediaType::WebP, "page.webp"),
+    ];
+    let pictures = kinds.map(|(media_type, name)| Picture {
+        digest: Digest::of(name.as_bytes()),
+        media_type,
+        bytes: 86_016,
+        width: 1_280,
+        height: 720,
+        name: name.to_owned(),
+    });
+    let message = Message::new(Author::Person("person:local".to_owned()), "Look.".to_owned());
+    Event::Said(Arc::new(Message { pictures: pictures.into(), ..message }))
 }
 
 fn reply(parts: Vec<Part>, stop: Stop, usage: Usage) -> Arc<Reply> {
@@ -372,8 +392,7 @@ fn cut(waiting: Option<BTreeMap<u32, Arc<ToolResult>>>) -> Cut {
         replaces: None,
     };
     let kept = Some(SnapshotRef { snapshot: "s1.work.8".to_owned(), at_ms: 8 });
-    let said =
-        Message { author: Author::Person("person:local".to_owned()), text: "Go.".to_owned() };
+    let said = Message::new(Author::Person("person:local".to_owned()), "Go.".to_owned());
     Cut {
         session: SessionId::new("s1").unwrap(),
         at: Seq(9),
@@ -447,6 +466,7 @@ fn rest() -> Vec<Event> {
     let waiting = BTreeMap::from([(1, Arc::new(result))]);
     events.push(Event::Rewound { by: by(), cut: Arc::new(cut(Some(waiting))) });
     events.push(Event::Touched(Arc::new(touched())));
+    events.push(shown());
     events.push(Event::Cancelled { by: by(), reason: "done with it".to_owned() });
     events
 }

@@ -13,7 +13,7 @@ pub(crate) fn session(name: &str) -> SessionId {
 
 pub(crate) fn said(text: impl Into<String>) -> Event {
     let author = Author::Person("person:test".to_owned());
-    Event::Said(Arc::new(Message { author, text: text.into() }))
+    Event::Said(Arc::new(Message::new(author, text.into())))
 }
 
 pub(crate) async fn open(directory: &Path) -> Sqlite {

@@ -91,7 +91,7 @@ impl Harness {
     pub(crate) async fn begin(&self, number: u64) -> Outcome<SessionId> {
         let session = SessionId::new(format!("bench-{number}")).expect("digits are plain");
         let text = "Do all steps, one after the other.".to_owned();
-        let task = Message { author: Author::Person("person:bench".to_owned()), text };
+        let task = Message::new(Author::Person("person:bench".to_owned()), text);
         let opened = self.engine.open(&session, self.spec.clone(), vec![task]).await;
         opened.doing("opening a session")?;
         self.host.poke(&session).doing("driving a session")?;
