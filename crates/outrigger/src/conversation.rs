@@ -206,8 +206,16 @@ impl Conversation {
         if !heard.is_empty() {
             rows.push(Row::of(&Line::new(Tone::Detail, heard)));
         }
-        rows.push(Row::default());
-        vec![Action::Print(rows), Action::Say(text)]
+        // What is shown with it stands right below.
+        vec![Action::Print(rows), Action::Say(text), Action::Print(vec![Row::default()])]
+    }
+
+    /// What was to be said could not be: it can be written anew.
+    pub(crate) fn take_back(&mut self, text: &str) {
+        self.echoed = self.echoed.saturating_sub(1);
+        let written = self.editor.text();
+        let both = if written.is_empty() { text.to_owned() } else { format!("{text}\n{written}") };
+        self.editor.set(&both);
     }
 
     fn is_working(&self) -> bool {

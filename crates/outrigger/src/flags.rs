@@ -50,6 +50,14 @@ pub(crate) struct Apply {
     pub(crate) branch: bool,
 }
 
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct Pictures {
+    /// Show the model this picture with it: a PNG, JPEG, GIF or WebP. May be given several
+    /// times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) picture: Vec<PathBuf>,
+}
+
 #[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct Limits {
     /// Stop the turn after so many model calls and tool calls.

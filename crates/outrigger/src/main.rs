@@ -23,6 +23,7 @@ mod notify;
 mod outside;
 mod own_files;
 mod paths;
+mod picture;
 mod project;
 mod project_content;
 mod project_file;

@@ -15,21 +15,23 @@ use clap::Args;
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
+use outrigger_agent::Message;
+use outrigger_engine::ensure_shown;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
-use crate::config::Config;
+use crate::config::{Config, ModelChoice};
 use crate::conversation::{Action, Conversation, Input, Key, Slash};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Limits, Model, Output};
 use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::show::row::Row;
-use crate::show::{Screen, Tone};
+use crate::show::{self, Screen, Tone};
 use crate::terminal::{self, Ability};
-use crate::{limits, models, trust, workspace};
+use crate::{limits, models, picture, session, trust, workspace};
 use context::Context;
 use face::{Face, Typed};
 use jobs::JobEnd;
@@ -263,18 +265,39 @@ impl Rim {
 
     async fn say(&mut self, text: String) -> Outcome {
         history::add(&self.context.paths, &text);
+        if !self.jobs.is_empty() {
+            self.unsaid.push(text);
+            return Ok(());
+        }
+        let said = self.show_and_say(&text).await;
+        if said.is_err() {
+            self.conversation.take_back(&text);
+        }
+        said
+    }
+
+    /// Says something with the pictures that it names.
+    async fn show_and_say(&mut self, text: &str) -> Outcome {
+        let files = picture::mentioned(text, &self.context.dir)?;
+        let pictures = picture::keep(&self.context.paths, files).await?;
+        let lines = pictures.iter().map(show::picture);
+        let lines: Vec<Row> = lines.map(|line| Row::note(Tone::Detail, &line)).collect();
+        let message = Message { pictures, ..session::said(text.to_owned()) };
         match &mut self.talk {
-            Some(talk) if self.jobs.is_empty() => {
-                talk.say(text).await?;
+            Some(talk) => {
+                talk.say(message).await?;
                 let now_ms = self.now_ms();
                 self.conversation.update(now_ms, Input::Working);
             }
-            _ if self.jobs.is_empty() => {
-                let job = jobs::begin(self.context.clone(), text);
+            None => {
+                if let ModelChoice::Provider(model) = &self.context.model {
+                    ensure_shown(&model.name, std::iter::empty(), &message.pictures)?;
+                }
+                let job = jobs::begin(self.context.clone(), message);
                 self.busy("copying the directory", job);
             }
-            _ => self.unsaid.push(text),
         }
+        self.rows.extend(lines);
         Ok(())
     }
 

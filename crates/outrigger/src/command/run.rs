@@ -10,12 +10,12 @@ use super::sessions::{GoOn, More, go_on};
 use super::task::{Task, start};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{Apply, Limits, Model, Output};
+use crate::flags::{Apply, Limits, Model, Output, Pictures};
 use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::show::Screen;
 use crate::trust::{self, JudgedFile};
-use crate::{compose, limits, models, session, workspace};
+use crate::{compose, limits, models, picture, session, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -47,6 +47,8 @@ pub(crate) struct Run {
     /// attach` shows what it does, and tells when it ends or waits.
     #[arg(long, short = 'd')]
     pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) shown: Pictures,
     #[command(flatten)]
     pub(crate) apply: Apply,
     #[command(flatten)]
@@ -81,6 +83,7 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     if let Some(image) = run.image {
         config.sandboxes.iter_mut().take(1).for_each(|it| it.stand_on(image.clone()));
     }
+    let pictures = picture::named(&run.shown.picture)?;
     let tree = workspace::tree(&dir)?;
     let mut messages = Vec::new();
     if model.is_some() {
@@ -102,7 +105,8 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         return Err(Failure::new(Kind::Usage, "the task is empty")
             .hint("Say what to do: `outrigger run \"Repair the failing test\"`, or `-` and the task on standard input."));
     }
-    messages.push(session::said(text));
+    let pictures = picture::keep(paths, pictures).await?;
+    messages.push(Message { pictures, ..session::said(text) });
     let Some(model) = model else {
         let store = compose::store(paths).await?;
         let last = session::last_in(&store, &dir).await?.ok_or_else(|| no_session(&dir))?;

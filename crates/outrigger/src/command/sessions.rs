@@ -13,14 +13,15 @@ mod show;
 mod stop;
 
 use clap::Subcommand;
+use outrigger_agent::Message;
 use std::path::PathBuf;
 
 use super::backup;
 use super::detach::Driver;
 use crate::exit::Outcome;
-use crate::flags::{Apply, Limits, NewModel, Output};
+use crate::flags::{Apply, Limits, NewModel, Output, Pictures};
 use crate::paths::Paths;
-use crate::session;
+use crate::{picture, session};
 
 pub(crate) use attach::{Attach, attach};
 pub(super) use cancel::wind_down;
@@ -63,6 +64,8 @@ pub(crate) enum Sessions {
         session: String,
         /// What to say.
         text: String,
+        #[command(flatten)]
+        shown: Pictures,
         #[command(flatten)]
         apply: Apply,
         #[command(flatten)]
@@ -181,8 +184,10 @@ pub(crate) async fn execute(paths: &Paths, asked: Sessions) -> Outcome<u8> {
             let until = if follow { follow::Until::Parked } else { follow::Until::Now };
             follow::logs(paths, &session, until, since, output).await
         }
-        Sessions::Say { session, text, apply, output } => {
-            let more = More::Said(vec![session::said(text)]);
+        Sessions::Say { session, text, shown, apply, output } => {
+            let pictures = picture::named(&shown.picture)?;
+            let pictures = picture::keep(paths, pictures).await?;
+            let more = More::Said(vec![Message { pictures, ..session::said(text) }]);
             go_on(paths, &session, GoOn { apply, more, driver: Driver::Here }, output).await
         }
         Sessions::Resume { session, apply, limits, model, output } => {

@@ -3,7 +3,7 @@
 use outrigger_agent::{
     AccountId, Amounts, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
 };
-use outrigger_engine::Engine;
+use outrigger_engine::{Engine, ensure_shown};
 use outrigger_repository::WorkTree;
 use std::collections::BTreeSet;
 
@@ -85,6 +85,9 @@ pub(crate) async fn open(
     screen: &mut Screen,
 ) -> Outcome<OpenedTask> {
     let mut opened = models::open(&task.model)?;
+    for message in &task.messages {
+        ensure_shown(&opened.spec.name, std::iter::empty(), &message.pictures)?;
+    }
     config.read_only_is_there()?;
     let config = &Box::pin(image::settled(paths, config, &task.tree, screen)).await?;
     let config = &project_servers::added(paths, config, &task.tree.top, screen)?;

@@ -70,7 +70,8 @@ fn ranked(part: &str, files: &[String]) -> Vec<(String, String)> {
         files.iter().filter_map(|path| Some((rank(path)?, path.len(), path))).collect();
     fits.sort();
     fits.truncate(limits::OFFERS_MAX);
-    fits.into_iter().map(|(_, _, path)| (format!("@{path}"), String::new())).collect()
+    let word = |path: &str| path.replace(' ', "\\ ");
+    fits.into_iter().map(|(_, _, path)| (format!("@{}", word(path)), String::new())).collect()
 }
 
 /// Whether a text has these characters, in this order.
@@ -84,7 +85,14 @@ mod tests {
     use super::*;
 
     fn offered(before: &str) -> Vec<String> {
-        let files = ["src/main.rs", "src/lib.rs", "tests/main.rs", "docs/domain.md", "README.md"];
+        let files = [
+            "src/main.rs",
+            "src/lib.rs",
+            "tests/main.rs",
+            "docs/domain.md",
+            "README.md",
+            "a b.png",
+        ];
         let files: Vec<String> = files.map(str::to_owned).to_vec();
         let found = Completion::of(before, &files);
         found.map(|it| it.offers.into_iter().map(|(text, _)| text).collect()).unwrap_or_default()
@@ -95,6 +103,7 @@ mod tests {
         assert_eq!(offered("look at @mai"), ["@src/main.rs", "@tests/main.rs", "@docs/domain.md"]);
         assert_eq!(offered("@src/l"), ["@src/lib.rs"]);
         assert_eq!(offered("@rdm"), ["@README.md"]);
+        assert_eq!(offered("@b.p"), ["@a\\ b.png"]);
         assert_eq!(offered("ada@mai"), [""; 0]);
         assert_eq!(offered("/di"), ["/diff"]);
         assert_eq!(offered("say /di"), [""; 0]);

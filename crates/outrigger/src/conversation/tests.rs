@@ -110,8 +110,8 @@ fn a_turn_from_what_is_said_to_the_answer() {
         ~   model · dir
         | 
         | › fix it
-        | 
         -> say "fix it"
+        | 
         | I look at it.
         ~ 
         ~ Then
@@ -127,8 +127,8 @@ fn a_turn_from_what_is_said_to_the_answer() {
         | 
         | › now
         |   (heard at the next step)
-        | 
         -> say "now"
+        | 
         -> Interrupt
         ~ 
         ~ Then
@@ -268,8 +268,8 @@ fn commands_and_files_are_completed() {
         ~   model · dir
         | 
         | › see @src/main.rs x
-        | 
         -> say "see @src/main.rs x"
+        | 
         | ! there is no /nothing; /help lists what there is
     "#]]);
 }

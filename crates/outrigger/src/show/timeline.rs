@@ -8,7 +8,7 @@ use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
 
 use super::amounts::{count, seconds};
-use super::inert;
+use super::{inert, picture};
 use crate::limits;
 use crate::session::WHO;
 
@@ -62,10 +62,10 @@ impl Timeline {
         Self { is_full: true, ..Self::default() }
     }
 
-    /// What was said, as whose word.
-    fn said(&mut self, message: &Message) -> Line {
+    /// What was said, as whose word, and what was shown with it.
+    fn said(&mut self, message: &Message) -> Vec<Line> {
         let bytes = message.text.len();
-        match &message.author {
+        let said = match &message.author {
             Author::Person(_) | Author::Agent(_) => {
                 self.is_answered = false;
                 Line::new(Tone::Strong, format!("› {}", first_line(&message.text)))
@@ -76,7 +76,10 @@ impl Timeline {
             Author::Trusted(TrustedFile { name, .. }) => {
                 Line::new(Tone::Detail, format!("  with {} ({bytes} bytes, trusted)", inert(name)))
             }
-        }
+        };
+        let pictures = message.pictures.iter();
+        let pictures = pictures.map(|it| Line::new(Tone::Detail, picture(it)));
+        std::iter::once(said).chain(pictures).collect()
     }
 
     /// The lines of the next event.
@@ -89,7 +92,7 @@ impl Timeline {
                     if spec.model.scripted { ", scripted: no model is asked" } else { "" };
                 line(Tone::Strong, format!("● {}{scripted}", inert(&spec.model.name)))
             }
-            Event::Said(message) => vec![self.said(message)],
+            Event::Said(message) => self.said(message),
             Event::Proposed(work) => {
                 self.works.insert(record.seq, work.clone());
                 Vec::new()

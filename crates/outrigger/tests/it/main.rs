@@ -34,6 +34,7 @@ mod memory;
 mod models;
 mod outside;
 mod patches;
+mod pictures;
 mod policy;
 mod programs;
 mod projects;

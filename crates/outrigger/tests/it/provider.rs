@@ -15,20 +15,33 @@ pub(crate) struct Provider {
 impl Provider {
     /// One that answers always with this head (status line and headers) and body.
     pub(crate) fn new(head: &'static str, body: &'static str) -> Self {
-        Self::listening(TcpListener::bind("127.0.0.1:0").unwrap(), head, vec![body.to_owned()])
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::listening(listener, head, vec![Some(body.to_owned())])
     }
 
     /// One that answers with these streams, and then with the last one again and again.
     pub(crate) fn streaming(bodies: Vec<String>) -> Self {
+        Self::answering(bodies.into_iter().map(Some).collect())
+    }
+
+    /// One that answers nothing the first time, and with this stream from then on.
+    pub(crate) fn hanging_first(body: String) -> Self {
+        Self::answering(vec![None, Some(body)])
+    }
+
+    /// One that streams these, and leaves a request open where there is none.
+    fn answering(bodies: Vec<Option<String>>) -> Self {
         let head = "200 OK\r\ncontent-type: text/event-stream";
         Self::listening(TcpListener::bind("127.0.0.1:0").unwrap(), head, bodies)
     }
 
-    fn listening(listener: TcpListener, head: &'static str, bodies: Vec<String>) -> Self {
+    fn listening(listener: TcpListener, head: &'static str, bodies: Vec<Option<String>>) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let heard = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&heard);
         std::thread::spawn(move || {
+            // Connections that are left open without an answer.
+            let mut hanging = Vec::new();
             for stream in listener.incoming().flatten() {
                 // A client that has gone is its own affair.
                 if let Some(request) = read(&stream) {
@@ -38,7 +51,10 @@ impl Provider {
                         kept.len() - 1
                     };
                     let body = bodies.get(at).or(bodies.last()).unwrap();
-                    drop(answer(&stream, head, body));
+                    match body {
+                        Some(body) => drop(answer(&stream, head, body)),
+                        None => hanging.push(stream),
+                    }
                 }
             }
         });
@@ -97,6 +113,6 @@ impl Nobody {
     /// From now on a provider does, as [`Provider::new`] makes one.
     pub(crate) fn becomes(self, head: &'static str, body: &'static str) -> Provider {
         listen(&self.socket, 128).unwrap();
-        Provider::listening(TcpListener::from(self.socket), head, vec![body.to_owned()])
+        Provider::listening(TcpListener::from(self.socket), head, vec![Some(body.to_owned())])
     }
 }

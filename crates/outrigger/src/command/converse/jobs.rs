@@ -3,7 +3,7 @@
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use outrigger_agent::{Author, Item, Record, Seq, SessionId, State};
+use outrigger_agent::{Author, Item, Message, Record, Seq, SessionId, State};
 use outrigger_engine::ResumeChange;
 use outrigger_repository::{Accept, Change, Rules};
 use outrigger_store::load_all;
@@ -51,7 +51,7 @@ pub(super) struct OpenedTalk {
 type Job = LocalBoxFuture<'static, JobEnd>;
 
 /// Begins a session with what is said.
-pub(super) fn begin(context: Context, text: String) -> Job {
+pub(super) fn begin(context: Context, message: Message) -> Job {
     let work = async move {
         let mut screen = Screen::keeping();
         // Whoever sits there was asked before the first prompt.
@@ -59,7 +59,7 @@ pub(super) fn begin(context: Context, text: String) -> Job {
         let files = ProjectFile::all(&tree);
         let judged = trust::settle(&context.paths, &tree.top, files, &screen).await?;
         let mut messages: Vec<_> = judged.into_iter().filter_map(JudgedFile::message).collect();
-        messages.push(session::said(text));
+        messages.push(message);
         let task = Task {
             tree,
             messages,
@@ -152,15 +152,16 @@ async fn take_up(
 /// What was going on.
 fn recapitulation(session: &SessionId, state: &State) -> Vec<Row> {
     let said = state.conversation().iter().rev().find_map(|item| match item {
-        Item::Message(message) if matches!(message.author, Author::Person(_)) => {
-            Some(&message.text)
-        }
+        Item::Message(message) if matches!(message.author, Author::Person(_)) => Some(message),
         _ => None,
     });
     let mut rows =
         vec![Row::note(Tone::Strong, &format!("● session {session}: {}", state.status()))];
-    let lines = said.into_iter().flat_map(|said| said.lines().take(limits::RECAP_ROWS_MAX));
-    rows.extend(lines.map(|line| Row::note(Tone::Strong, &format!("› {line}"))));
+    if let Some(said) = said {
+        let lines = said.text.lines().take(limits::RECAP_ROWS_MAX);
+        rows.extend(lines.map(|line| Row::note(Tone::Strong, &format!("› {line}"))));
+        rows.extend(said.pictures.iter().map(|it| Row::note(Tone::Detail, &show::picture(it))));
+    }
     let answer = markdown_rows(&outrigger_agent::answer(state.conversation()));
     let above = answer.len().saturating_sub(limits::RECAP_ROWS_MAX);
     if above > 0 {

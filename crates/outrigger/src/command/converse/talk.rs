@@ -1,6 +1,6 @@
 //! The session that is talked with, while this process holds it.
 
-use outrigger_agent::{Park, Record, Seq, SessionId};
+use outrigger_agent::{Message, Park, Record, Seq, SessionId};
 use outrigger_engine::{AnswerRequest, EmbeddedHost, Engine, Error, Host, Notice, RuleSource};
 use outrigger_store::load_all;
 use std::sync::Arc;
@@ -86,8 +86,8 @@ impl Talk {
         Ok(())
     }
 
-    pub(super) async fn say(&mut self, text: String) -> Outcome {
-        self.engine.say(&self.session, session::said(text)).await?;
+    pub(super) async fn say(&mut self, message: Message) -> Outcome {
+        self.engine.say(&self.session, message).await?;
         self.drive()
     }
 
