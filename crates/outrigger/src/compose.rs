@@ -184,10 +184,9 @@ pub(crate) async fn templates_are_there(paths: &Paths, config: &Config) -> Outco
         let known = known.map_err(|error| no_sandbox(&error))?;
         let is_known = |name: &str| known.iter().any(|template| template.name == name);
         if let Some(name) = named.into_iter().find(|name| !is_known(name)) {
-            let text =
-                format!("sandbox.template is `{name}`, and there is no template of that name");
+            let text = format!("`{name}`: there is no template of that name");
             return Err(Failure::new(Kind::Usage, text)
-                .hint("`outrigger sandbox templates ls` lists them; `outrigger sandbox pull` makes one of an image."));
+                .hint(format!("`outrigger sandbox templates ls` lists them. An image of a registry is named with its tag: `{name}:latest`.")));
         }
     }
     let named = of(BackendName::Docker);

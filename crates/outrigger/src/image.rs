@@ -104,6 +104,8 @@ pub(crate) async fn settled(
     }
     match tree.dir().join(&name) {
         path if path.is_file() => choice.of_file(sandbox, &tree.prefix.join(&name), screen).await?,
+        // A name that was mistyped is not looked for elsewhere.
+        _ if choice.native.is_some() && !is_reference(&name) => {}
         _ => sandbox.stand_on(choice.image(&name, screen).await?.template),
     }
     Ok(settled)
@@ -221,6 +223,11 @@ impl ImageChoice<'_> {
 
 /// What the names of templates begin with that were built.
 const BUILT: &str = "built-";
+
+/// Whether a name is that of an image in a registry, with its tag or digest or where it is.
+fn is_reference(name: &str) -> bool {
+    name.contains(['/', ':', '@'])
+}
 
 /// A file of the repository, as it is now.
 fn read(top: &Path, path: &Path) -> Outcome<ProjectFile> {
