@@ -7,7 +7,7 @@ use outrigger_engine::{
 use outrigger_policy::Scope;
 use outrigger_sandbox::{Backend, CreateSpec};
 use outrigger_sandbox_docker::Docker;
-use outrigger_sandbox_native::{Launch, Native};
+use outrigger_sandbox_native::{Launch, Native, is_of_project};
 use outrigger_store::entries::{Entries, Reviews};
 use outrigger_store::{Accounts, Blobs, Journal, Settings, Sqlite};
 use outrigger_tools::namespace::MOUNTS;
@@ -182,7 +182,9 @@ pub(crate) async fn templates_are_there(paths: &Paths, config: &Config) -> Outco
     if !named.is_empty() {
         let known = native(paths, config, None).await?.templates().await;
         let known = known.map_err(|error| no_sandbox(&error))?;
-        let is_known = |name: &str| known.iter().any(|template| template.name == name);
+        // What was made for a project is its own.
+        let is_known =
+            |name: &str| !is_of_project(name) && known.iter().any(|template| template.name == name);
         if let Some(name) = named.into_iter().find(|name| !is_known(name)) {
             let text = format!("`{name}`: there is no template of that name");
             return Err(Failure::new(Kind::Usage, text)

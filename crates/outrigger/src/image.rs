@@ -9,7 +9,9 @@ pub(crate) mod devcontainer;
 
 use outrigger_repository::WorkTree;
 use outrigger_sandbox::Error;
-use outrigger_sandbox_native::{Archive, Native, Progress, Registry, Template, Transport};
+use outrigger_sandbox_native::{
+    Archive, Native, Progress, Registry, Template, Transport, is_of_project,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,10 +29,10 @@ use crate::trust::{self, Standing};
 
 /// How far an image is, in words that change while it goes on.
 #[derive(Debug, Default)]
-pub(crate) struct ImageProgress(Mutex<String>);
+struct ImageProgress(Mutex<String>);
 
 impl ImageProgress {
-    pub(crate) fn note(&self, progress: &Progress) {
+    fn note(&self, progress: &Progress) {
         let Progress { layers, layers_total, bytes, bytes_total, .. } = progress;
         let mut text = format!("layer {layers} of {layers_total}");
         if let Some(total) = Some(*bytes_total).filter(|total| *total > 0) {
@@ -39,7 +41,7 @@ impl ImageProgress {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
-    pub(crate) fn words(&self) -> String {
+    fn words(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -54,6 +56,18 @@ pub(crate) async fn pull(
     let reached = ImageProgress::default();
     let note = |progress: Progress| reached.note(&progress);
     screen.watching(|| reached.words(), native.pull(name, source, &note)).await
+}
+
+/// Makes a template of an image in an archive.
+pub(crate) async fn import(
+    native: &Native,
+    name: &str,
+    source: Archive,
+    screen: &mut Screen,
+) -> Result<Template, Error> {
+    let reached = ImageProgress::default();
+    let note = |progress: Progress| reached.note(&progress);
+    screen.watching(|| reached.words(), native.import(name, source, &note)).await
 }
 
 /// What a sandbox stands on, and the variables of the image, as far as they are known.
@@ -75,6 +89,9 @@ struct ImageChoice<'a> {
     tree: &'a WorkTree,
     /// None: the engine's own images are.
     native: Option<Arc<Native>>,
+    /// Those that are there. What was made for a project is none of them: it holds that
+    /// project's own files.
+    templates: Vec<Template>,
 }
 
 /// The configuration with a first sandbox that stands on what its template names: a template
@@ -97,8 +114,13 @@ pub(crate) async fn settled(
         }
         BackendName::Docker => None,
     };
-    let choice = ImageChoice { paths, config, tree, native };
-    if let Some(known) = choice.known(&name).await? {
+    let mut templates = match &native {
+        Some(native) => native.templates().await.map_err(|error| failed(&error))?,
+        None => Vec::new(),
+    };
+    templates.retain(|template| !is_of_project(&template.name));
+    let choice = ImageChoice { paths, config, tree, native, templates };
+    if let Some(known) = choice.known(&name) {
         sandbox.stand_on(known.template);
         return Ok(settled);
     }
@@ -113,12 +135,10 @@ pub(crate) async fn settled(
 
 impl ImageChoice<'_> {
     /// A template of that name, or one that was made of that image.
-    async fn known(&self, name: &str) -> Outcome<Option<ImageRoot>> {
-        let Some(native) = &self.native else { return Ok(None) };
-        let known = native.templates().await.map_err(|error| failed(&error))?;
-        let by_name = known.iter().find(|it| it.name == name);
-        let found = by_name.or_else(|| known.iter().find(|it| it.source == name));
-        Ok(found.cloned().map(ImageRoot::from))
+    fn known(&self, name: &str) -> Option<ImageRoot> {
+        let by_name = self.templates.iter().find(|it| it.name == name);
+        let found = by_name.or_else(|| self.templates.iter().find(|it| it.source == name));
+        found.cloned().map(ImageRoot::from)
     }
 
     /// An image by its name.
@@ -126,11 +146,10 @@ impl ImageChoice<'_> {
         let Some(native) = &self.native else {
             return Ok(ImageRoot { template: image.to_owned(), env: Vec::new() });
         };
-        if let Some(known) = self.known(image).await? {
+        if let Some(known) = self.known(image) {
             return Ok(known);
         }
-        let known = native.templates().await.map_err(|error| failed(&error))?;
-        let name = unused(&known, image);
+        let name = unused(&self.templates, image);
         screen.note(Tone::Detail, format!("pulling {image} as the template {name}"));
         let (reference, transport) = (image.to_owned(), Transport::Https);
         let source = Registry { reference, transport, hosts: Vec::new() };
@@ -200,23 +219,20 @@ impl ImageChoice<'_> {
 
     /// What the engine builds, which with the native backend becomes a template.
     async fn built(&self, plan: &BuildPlan, text: &str, screen: &mut Screen) -> Outcome<ImageRoot> {
-        let Self { paths, config, tree, native } = self;
+        let Self { paths, config, tree, native, .. } = self;
         let id = build::build((paths, config), &tree.top, (plan, text), screen).await?;
         let Some(native) = native else {
             return Ok(ImageRoot { template: id, env: Vec::new() });
         };
         let short: String = id.trim_start_matches("sha256:").chars().take(20).collect();
         let name = format!("{BUILT}{short}");
-        if let Some(known) = self.known(&name).await? {
+        if let Some(known) = self.known(&name) {
             return Ok(known);
         }
         let storage = |error: std::io::Error| Failure::from_error(Kind::Storage, &error);
         let archive = outrigger_repository::nameless(&paths.scratch()).map_err(storage)?;
         build::save(config, &id, archive.try_clone().map_err(storage)?, screen).await?;
-        let archive = Archive::new(archive);
-        let reached = ImageProgress::default();
-        let note = |progress: Progress| reached.note(&progress);
-        let made = screen.watching(|| reached.words(), native.import(&name, archive, &note)).await;
+        let made = import(native, &name, Archive::new(archive), screen).await;
         made.map(ImageRoot::from).map_err(|error| failed(&error))
     }
 }

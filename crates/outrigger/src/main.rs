@@ -14,6 +14,7 @@ mod compose;
 mod config;
 mod conversation;
 mod exit;
+mod expand;
 mod flags;
 mod image;
 mod json_file;

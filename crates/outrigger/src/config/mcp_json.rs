@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::tools::{Server, Way};
+use crate::expand::expanded;
 use crate::limits;
 
 /// Where such servers stand.
@@ -81,12 +82,12 @@ fn server(dir: &Path, given_name: &str, given: Value) -> Result<Server, String> 
             if !given.env.is_empty() {
                 command.push("env".to_owned());
                 for (variable, value) in &given.env {
-                    command.push(format!("{variable}={}", expanded(given_name, value)?));
+                    command.push(format!("{variable}={}", filled(given_name, value)?));
                 }
             }
-            command.push(expanded(given_name, &program)?);
+            command.push(filled(given_name, &program)?);
             for word in &given.args {
-                command.push(expanded(given_name, word)?);
+                command.push(filled(given_name, word)?);
             }
             Way::Program { command, sandbox: sandbox_of(&name) }
         }
@@ -96,7 +97,7 @@ fn server(dir: &Path, given_name: &str, given: Value) -> Result<Server, String> 
                     "it has headers, which may hold keys; give it in the configuration, as [tools.{name}] with `token_env` or `headers_env`"
                 ));
             }
-            let url = expanded(given_name, &url)?;
+            let url = filled(given_name, &url)?;
             outrigger_mcp::Http::new(&url, Vec::new()).map_err(|error| error.to_string())?;
             Way::Url(url)
         }
@@ -138,22 +139,13 @@ fn name_of(given: &str) -> Result<String, String> {
 }
 
 /// Text in which a variable stands has its default, where it names one.
-fn expanded(server: &str, text: &str) -> Result<String, String> {
-    let mut rest = text;
-    let mut whole = String::new();
-    while let Some((before, after)) = rest.split_once("${") {
-        let Some((variable, behind)) = after.split_once('}') else { break };
-        let Some((_, default)) = variable.split_once(":-") else {
-            return Err(format!(
-                "it wants the variable {variable}, and no variable of this machine is given to what a repository names; configure it yourself, as [tools.NAME] in place of `{server}`"
-            ));
-        };
-        whole.push_str(before);
-        whole.push_str(default);
-        rest = behind;
-    }
-    whole.push_str(rest);
-    Ok(whole)
+fn filled(server: &str, text: &str) -> Result<String, String> {
+    expanded(text, |variable| match variable.split_once(":-") {
+        Some((_, default)) => Ok(Some(default.to_owned())),
+        None => Err(format!(
+            "it wants the variable {variable}, and no variable of this machine is given to what a repository names; configure it yourself, as [tools.NAME] in place of `{server}`"
+        )),
+    })
 }
 
 #[cfg(test)]

@@ -7,9 +7,11 @@
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
+use crate::expand::expanded;
 use crate::show::word;
 
 /// Where a container would have the directory.
@@ -144,7 +146,8 @@ impl DevContainer {
         image: &BTreeMap<String, String>,
         top: &Path,
     ) -> BTreeMap<String, String> {
-        let expand = |text: &String| expanded(text, |name| variable(name, image, top));
+        let value = |name: &str| Ok::<_, Infallible>(variable(name, image, top));
+        let expand = |text: &String| expanded(text, value).unwrap_or_else(|never| match never {});
         self.env.iter().map(|(name, value)| (name.clone(), expand(value))).collect()
     }
 
@@ -212,20 +215,6 @@ fn within(folder: &Path, path: &str) -> Result<PathBuf, String> {
         }
     }
     Ok(whole)
-}
-
-/// Puts the values of `${NAME}` into a text.
-fn expanded(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
-    let mut pieces = text.split("${");
-    let mut all = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let known = piece.split_once('}').and_then(|(name, rest)| Some((value(name)?, rest)));
-        match known {
-            Some((value, rest)) => all.extend([value.as_str(), rest]),
-            None => all.extend(["${", piece]),
-        }
-    }
-    all
 }
 
 /// What stands for a variable of the format. Those of this machine have the value that the file

@@ -35,7 +35,7 @@ pub(super) fn over_host_tools(
     path.extend(tools.path.iter().map(|dir| dir.display().to_string()));
     if !path.is_empty() {
         if !sandbox.toolchains {
-            path.extend(["/usr/local/bin", "/usr/bin", "/bin"].map(str::to_owned));
+            path.push(SYSTEM_PATH.to_owned());
         }
         env.insert("PATH".to_owned(), path.join(":"));
     }

@@ -314,6 +314,12 @@ fn a_devcontainer_is_made_of_what_a_person_trusts() {
         told.contains("nothing comes of these in .devcontainer/devcontainer.json: features"),
         "{told}"
     );
+    // What was made for a project is nobody else's to begin with.
+    let opened = world.events(&world.session())[0]["opened"].clone();
+    let made = opened["sandboxes"][0]["template"].as_str().expect("it has a template").to_owned();
+    assert!(made.starts_with("image."), "{made}");
+    let told = world.ran(2, &["run", "--dir", &dir, "--script", &script, "--image", &made, "x"]);
+    assert!(told.stderr.contains("there is no template of that name"), "{}", told.stderr);
     // Changed, it is looked at again.
     fs::write(world.path("project").join(image), r#"{ "image": "other" }"#).unwrap();
     world.ran(10, &run);

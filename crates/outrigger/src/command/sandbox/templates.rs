@@ -1,7 +1,7 @@
 //! Templates of the native backend: root filesystems out of images.
 
 use clap::Subcommand;
-use outrigger_sandbox_native::{Archive, Progress, Registry, Template, is_of_project};
+use outrigger_sandbox_native::{Archive, Registry, Template, is_of_project};
 use serde_json::json;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::compose;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
-use crate::image::{self, ImageProgress};
+use crate::image;
 use crate::paths::Paths;
 use crate::sandbox::failed;
 use crate::show::{self, Screen, Tone, inert};
@@ -44,9 +44,7 @@ pub(super) async fn import(
     let opened = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
     let archive = Archive::new(std::fs::File::open(opened).map_err(unreadable)?);
     let native = compose::native(paths, config, None).await?;
-    let (reached, mut screen) = (ImageProgress::default(), Screen::new(output));
-    let note = |progress: Progress| reached.note(&progress);
-    let made = screen.watching(|| reached.words(), native.import(name, archive, &note)).await;
+    let made = image::import(&native, name, archive, &mut Screen::new(output)).await;
     tell(&made.map_err(|error| failed(&error))?, output)
 }
 
