@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use outrigger_sandbox::wire::{self, FrameBuffer, FromGuest, GuestReply, ToGuest};
+use outrigger_sandbox::wire::{self, FrameBuffer, FromGuest, GuestReply, RelayPiece, ToGuest};
 use outrigger_sandbox::{Error, Generation, TreeOp};
 use rustix::io::Errno;
 
 use crate::exec::caller::Caller;
 use crate::scratch::Scratch;
-use crate::{limits, sys};
+use crate::{control, limits, sys};
 
 /// One host that is connected.
 #[derive(Debug)]
@@ -23,11 +23,19 @@ struct Connection {
     /// Where answers go if not to `input`.
     output: Option<OwnedFd>,
     frames: FrameBuffer,
-    outbox: VecDeque<Vec<u8>>,
+    outbox: VecDeque<Frame>,
     /// Bytes of the first frame in the outbox that are written already.
     written: usize,
     outbox_bytes: usize,
     broken: bool,
+}
+
+/// What waits to be written.
+#[derive(Debug)]
+struct Frame {
+    bytes: Vec<u8>,
+    /// Goes with its first byte.
+    passed: Option<OwnedFd>,
 }
 
 /// All hosts that are connected.
@@ -62,7 +70,7 @@ impl Connections {
             outbox_bytes: 0,
             broken: false,
         };
-        connection.send(&self.hello);
+        connection.send(&self.hello, None);
         self.opened += 1;
         self.all.insert(self.opened, connection);
         Ok(())
@@ -76,7 +84,24 @@ impl Connections {
     /// Sends an answer; to a connection that is gone it is dropped.
     pub(crate) fn reply(&mut self, caller: Caller, reply: GuestReply) {
         if let Some(connection) = self.all.get_mut(&caller.connection) {
-            connection.send(&FromGuest::Reply { request: caller.request, reply });
+            connection.send(&FromGuest::Reply { request: caller.request, reply }, None);
+        }
+    }
+
+    /// Sends an answer with a descriptor, to a connection that is a socket.
+    pub(crate) fn reply_passing(&mut self, caller: Caller, reply: GuestReply, passed: OwnedFd) {
+        if let Some(connection) = self.all.get_mut(&caller.connection) {
+            let message = FromGuest::Reply { request: caller.request, reply };
+            // Standard streams take none.
+            let passed = Some(passed).filter(|_| connection.output.is_none());
+            connection.send(&message, passed);
+        }
+    }
+
+    /// Sends a piece of a connection that is carried.
+    pub(crate) fn relay(&mut self, connection: u64, flow: u64, piece: RelayPiece) {
+        if let Some(connection) = self.all.get_mut(&connection) {
+            connection.send(&FromGuest::Relayed { flow, piece }, None);
         }
     }
 
@@ -88,7 +113,7 @@ impl Connections {
     /// Has a host perform an operation on a served tree.
     pub(crate) fn ask_tree(&mut self, connection: u64, number: u64, op: TreeOp) {
         if let Some(connection) = self.all.get_mut(&connection) {
-            connection.send(&FromGuest::Tree { number, op });
+            connection.send(&FromGuest::Tree { number, op }, None);
         }
     }
 
@@ -135,21 +160,22 @@ impl Connection {
         self.outbox_bytes < limits::OUTBOX_BYTES_MAX
     }
 
-    fn send(&mut self, message: &FromGuest) {
+    fn send(&mut self, message: &FromGuest, passed: Option<OwnedFd>) {
         let frame = wire::encode(message).or_else(|error| match message {
             // Better a typed refusal than silence.
             FromGuest::Reply { request, reply: GuestReply::Files(_) } => {
                 let reply = GuestReply::Files(Err(Error::Backend(error.to_string())));
                 wire::encode(&FromGuest::Reply { request: *request, reply })
             }
-            FromGuest::Reply { .. } | FromGuest::Hello { .. } | FromGuest::Tree { .. } => {
-                Err(error)
-            }
+            FromGuest::Reply { .. }
+            | FromGuest::Hello { .. }
+            | FromGuest::Tree { .. }
+            | FromGuest::Relayed { .. } => Err(error),
         });
         match frame {
-            Ok(frame) => {
-                self.outbox_bytes += frame.len();
-                self.outbox.push_back(frame);
+            Ok(bytes) => {
+                self.outbox_bytes += bytes.len();
+                self.outbox.push_back(Frame { bytes, passed });
             }
             Err(_) => self.broken = true,
         }
@@ -176,9 +202,15 @@ impl Connection {
 
     fn flush(&mut self) {
         let output = self.output.as_ref().unwrap_or(&self.input);
-        while let Some(frame) = self.outbox.front() {
-            match rustix::io::write(output, &frame[self.written..]) {
+        while let Some(frame) = self.outbox.front_mut() {
+            let rest = &frame.bytes[self.written..];
+            let sent = match &frame.passed {
+                None => rustix::io::write(output, rest),
+                Some(passed) => control::pass(output, rest, passed.as_fd()),
+            };
+            match sent {
                 Ok(length) => {
+                    frame.passed = None;
                     self.written += length;
                     self.outbox_bytes -= length;
                 }
@@ -189,7 +221,7 @@ impl Connection {
                     return;
                 }
             }
-            if self.written == frame.len() {
+            if self.written == frame.bytes.len() {
                 self.outbox.pop_front();
                 self.written = 0;
             }

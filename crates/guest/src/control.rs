@@ -12,7 +12,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, send, sendmsg,
+};
 
 use crate::limits;
 
@@ -56,6 +59,21 @@ pub(crate) fn take(
         }
     }
     Ok((length.bytes, fds))
+}
+
+/// Sends bytes, and a descriptor with the first of them.
+pub(crate) fn pass(
+    socket: impl AsFd,
+    bytes: &[u8],
+    passed: BorrowedFd<'_>,
+) -> rustix::io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let passed = [passed];
+    if !ancillary.push(SendAncillaryMessage::ScmRights(&passed)) {
+        return Err(Errno::NOBUFS);
+    }
+    sendmsg(socket, &[io::IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)
 }
 
 /// Waits for the rest of the command line. `None`: the spawner has no use for this guest.

@@ -35,6 +35,8 @@ mod limits;
 #[cfg(fuzzing)]
 mod listen;
 #[cfg(fuzzing)]
+mod network;
+#[cfg(fuzzing)]
 mod options;
 #[cfg(fuzzing)]
 mod paths;

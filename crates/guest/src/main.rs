@@ -25,6 +25,7 @@ mod files;
 mod fuse;
 mod limits;
 mod listen;
+mod network;
 mod options;
 mod paths;
 mod role;
@@ -219,5 +220,6 @@ fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
         }
     };
     let sleep = sleep::Sleep::default();
-    Ok(Guest { source, signals, connections, commands, files, fuse, sleep })
+    let network = network::Network::default();
+    Ok(Guest { source, signals, connections, commands, files, fuse, network, sleep })
 }

@@ -17,6 +17,7 @@ use crate::exec::caller::Caller;
 use crate::exec::running::Pipe;
 use crate::files::Files;
 use crate::fuse::FuseServer;
+use crate::network::Network;
 use crate::scratch::Scratch;
 use crate::sleep::Sleep;
 use crate::{control, limits, listen, sys};
@@ -76,6 +77,7 @@ pub(crate) struct Guest {
     pub(crate) commands: Commands,
     pub(crate) files: Files,
     pub(crate) fuse: FuseServer,
+    pub(crate) network: Network,
     pub(crate) sleep: Sleep,
 }
 
@@ -86,6 +88,7 @@ enum Token {
     Files,
     Served(usize),
     Connection(u64),
+    Network(Option<u64>),
     Pipe(i32, Pipe),
     Drain,
 }
@@ -122,6 +125,7 @@ impl Guest {
             self.commands.step(&mut self.connections, self.fuse.is_releasing());
             self.commands.pump(&mut self.connections);
             self.connections.flush();
+            self.network.step(&self.connections);
             self.fuse.step(&mut self.connections, self.commands.is_killing());
             self.sleep.asked = self.fuse.was_asked();
             if let ConnectionSource::Control(control) = &mut self.source {
@@ -156,6 +160,7 @@ impl Guest {
         add(sys::pollfd(&self.files.wake, libc::POLLIN), Token::Files);
         self.fuse.poll(|fd, number| add(fd, Token::Served(number)));
         self.connections.poll(|fd, number| add(fd, Token::Connection(number)));
+        self.network.poll(&self.connections, |fd, flow| add(fd, Token::Network(flow)));
     }
 
     /// Moves one thing; says whether to go on.
@@ -175,6 +180,7 @@ impl Guest {
                     self.perform(number, request);
                 }
             }
+            Token::Network(flow) => self.network.ready(flow, scratch, &mut self.connections),
             Token::Pipe(pid, pipe) => self.commands.ready(pid, pipe, &mut self.connections),
             Token::Drain => self.commands.drain(),
         }
@@ -256,7 +262,10 @@ impl Guest {
     fn perform(&mut self, connection: u64, ToGuest { request, ask }: ToGuest) {
         let caller = Caller { connection, request };
         self.fuse.hear();
-        let asks_for_it = !matches!(ask, GuestRequest::Serve | GuestRequest::Tree { .. });
+        let asks_for_it = !matches!(
+            ask,
+            GuestRequest::Serve | GuestRequest::Tree { .. } | GuestRequest::Relayed { .. }
+        );
         if asks_for_it && let ConnectionSource::Control(control) = &mut self.source {
             control.untold = true;
         }
@@ -273,6 +282,22 @@ impl Guest {
             GuestRequest::Forget => self.commands.forget(caller),
             GuestRequest::Serve => self.fuse.serve(connection),
             GuestRequest::Tree { number, result } => self.fuse.answer(connection, number, result),
+            GuestRequest::Listen => match self.network.listen() {
+                Ok((port, listener)) => {
+                    let reply = GuestReply::Listening(Ok(port));
+                    self.connections.reply_passing(caller, reply, listener);
+                }
+                Err(error) => {
+                    self.connections.reply(caller, GuestReply::Listening(Err(error)));
+                }
+            },
+            GuestRequest::Relay => {
+                let port = self.network.carry_by(connection);
+                self.connections.reply(caller, GuestReply::Listening(port));
+            }
+            GuestRequest::Relayed { flow, piece } => {
+                self.network.hear(connection, flow, piece, &mut self.connections);
+            }
             GuestRequest::Files(op) => {
                 let answer = self.files.perform(op, caller, &mut self.commands.table);
                 if let Some(answer) = answer {

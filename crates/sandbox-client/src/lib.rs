@@ -10,11 +10,13 @@
 pub mod limits;
 mod link;
 mod outbox;
+mod relay;
 mod remote;
 mod socket_poller;
 mod task;
 mod tree_server;
 
 pub use link::{Link, PendingRequest};
+pub use relay::{CarriedConnections, carry};
 pub use remote::RemoteSandbox;
 pub use tree_server::TreeServer;

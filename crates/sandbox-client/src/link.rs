@@ -70,7 +70,7 @@ pub struct PendingRequest<'a> {
     over: bool,
 }
 
-fn lost(reason: &str) -> Error {
+pub(crate) fn lost(reason: &str) -> Error {
     Error::Lost { reason: reason.to_owned() }
 }
 
@@ -99,19 +99,7 @@ impl Link {
         server: Option<TreeServer>,
     ) -> Result<Self, Error> {
         let mut frames = FrameBuffer::default();
-        let limit = Duration::from_millis(HELLO_MS_MAX);
-        let hello = tokio::time::timeout(limit, greeting(&mut reads, &mut frames)).await;
-        let generation = match hello.map_err(|_| lost("its guest does not answer"))?? {
-            FromGuest::Hello { version: wire::VERSION, generation } => generation,
-            FromGuest::Hello { version, .. } => {
-                return Err(Error::Lost {
-                    reason: format!("its guest speaks version {version} of the wire"),
-                });
-            }
-            FromGuest::Reply { .. } | FromGuest::Tree { .. } => {
-                return Err(lost("its guest did not greet"));
-            }
-        };
+        let generation = greeted(&mut reads, &mut frames).await?;
         let waiting: WaiterTable = Arc::new(Mutex::new(Waiters::Open(HashMap::new())));
         let outbox = Arc::new(Outbox::new(writes));
         let server = server.map(Arc::new);
@@ -203,6 +191,24 @@ impl Drop for PendingRequest<'_> {
     }
 }
 
+/// The life that the guest's greeting speaks of.
+pub(crate) async fn greeted(
+    reads: &mut (impl AsyncRead + Unpin),
+    frames: &mut FrameBuffer,
+) -> Result<Generation, Error> {
+    let limit = Duration::from_millis(HELLO_MS_MAX);
+    let hello = tokio::time::timeout(limit, greeting(reads, frames)).await;
+    match hello.map_err(|_| lost("its guest does not answer"))?? {
+        FromGuest::Hello { version: wire::VERSION, generation } => Ok(generation),
+        FromGuest::Hello { version, .. } => {
+            Err(Error::Lost { reason: format!("its guest speaks version {version} of the wire") })
+        }
+        FromGuest::Reply { .. } | FromGuest::Tree { .. } | FromGuest::Relayed { .. } => {
+            Err(lost("its guest did not greet"))
+        }
+    }
+}
+
 async fn greeting(
     reads: &mut (impl AsyncRead + Unpin),
     frames: &mut FrameBuffer,
@@ -274,7 +280,9 @@ async fn deliver(
                 continue;
             }
             Ok(None) => return Ok(answered),
-            Ok(Some(FromGuest::Hello { .. })) | Err(_) => return Err(MALFORMED),
+            Ok(Some(FromGuest::Hello { .. } | FromGuest::Relayed { .. })) | Err(_) => {
+                return Err(MALFORMED);
+            }
         };
         let mut waiting = locked(waiting);
         let Waiters::Open(waiters) = &mut *waiting else { return Ok(answered) };
@@ -309,7 +317,10 @@ fn allowance(ask: &GuestRequest) -> (u64, u64) {
         | GuestRequest::Thaw
         | GuestRequest::Forget
         | GuestRequest::Serve
-        | GuestRequest::Tree { .. } => (0, 0),
+        | GuestRequest::Tree { .. }
+        | GuestRequest::Listen
+        | GuestRequest::Relay
+        | GuestRequest::Relayed { .. } => (0, 0),
     }
 }
 

@@ -22,7 +22,7 @@ const SOCKET: &str = "/var/run/docker.sock";
 /// the same owner and daemon sees the same sandboxes. As long as there is one, it sees
 /// to the lifetimes of sandboxes.
 #[derive(Debug)]
-pub struct Docker(Arc<DockerContext>);
+pub struct Docker(pub(crate) Arc<DockerContext>);
 
 impl Docker {
     /// Connects to the daemon and asks what it can do. Makes and changes nothing.
@@ -39,8 +39,8 @@ impl Docker {
         let runc = engine.runc().map(str::to_owned);
         let said = probe::DaemonInfo { info, api, runc };
         let capabilities = probe::capabilities(&said, runtime)?;
-        let (used, dues, turns) = Default::default();
-        let context = DockerContext { engine, config, capabilities, used, dues, turns };
+        let (used, dues, turns, carried) = Default::default();
+        let context = DockerContext { engine, config, capabilities, used, dues, turns, carried };
         keeper::learn_dues(&context.engine, &context.dues).await?;
         let context = Arc::new(context);
         keeper::start(&context);

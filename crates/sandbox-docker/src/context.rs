@@ -5,6 +5,7 @@ use outrigger_sandbox::{Capabilities, Error, SandboxId};
 use crate::config::Config;
 use crate::due::DueTable;
 use crate::engine::Engine;
+use crate::networks::CarriedBySandbox;
 use crate::turns::SandboxTurns;
 use crate::used::UsedSandboxes;
 
@@ -20,6 +21,7 @@ pub(crate) struct DockerContext {
     pub(crate) used: UsedSandboxes,
     pub(crate) dues: DueTable,
     pub(crate) turns: SandboxTurns,
+    pub(crate) carried: CarriedBySandbox,
 }
 
 /// That there is no such sandbox, or that none of it lives.

@@ -33,6 +33,7 @@ mod list;
 mod live;
 mod maker;
 mod names;
+mod networks;
 mod probe;
 mod runc;
 mod sandbox;

@@ -115,7 +115,7 @@ pub(crate) fn capabilities(
     Ok(Capabilities {
         backend: "docker".to_owned(),
         isolation: if gvisor { Isolation::Gvisor } else { Isolation::Container },
-        network: vec![NetworkMode::None],
+        network: vec![NetworkMode::None, NetworkMode::Gate],
         resource_limits: limited,
         reattach: true,
         suspend: if freezes { vec![Suspend::Frozen] } else { Vec::new() },

@@ -11,7 +11,8 @@ use outrigger_sandbox::{
     Backend, Command, CreateSpec, DiskOrigin, ExecId, Execute, Output, OutputSink, SandboxId,
 };
 use outrigger_sandbox_native::{Archive, Config, Launch, Native};
-use outrigger_sandbox_testing::{FakeTrees, conformance};
+use outrigger_sandbox_testing::FakeTrees;
+use outrigger_sandbox_testing::conformance::{self, Target};
 
 /// Passes output on as it comes.
 struct Print;
@@ -47,7 +48,10 @@ async fn main() -> ExitCode {
         "conformance" => {
             println!("{:?}", native.capabilities().isolation);
             let filter = args.next();
-            let report = conformance::run(Arc::new(native), Some(trees), filter.as_deref()).await;
+            let native = Arc::new(native);
+            let target =
+                Target { trees: Some(trees), networks: Some(native.clone()), backend: native };
+            let report = conformance::run(target, filter.as_deref()).await;
             print!("{}", report.let_off());
             println!("{report}");
             ExitCode::from(u8::from(report.failed().count() > 0))

@@ -5,6 +5,7 @@
 
 mod connect;
 mod native;
+mod network;
 mod snapshots;
 
 pub use connect::Launch;

@@ -62,7 +62,7 @@ pub fn probe(state_dir: &Path) -> Result<Capabilities, Error> {
     Ok(Capabilities {
         backend: "native".to_owned(),
         isolation,
-        network: vec![NetworkMode::None],
+        network: vec![NetworkMode::None, NetworkMode::Gate],
         resource_limits: roots.limiting(),
         reattach: true,
         suspend: if roots.freezing() {

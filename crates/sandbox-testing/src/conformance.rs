@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::FakeTrees;
 use crate::limits::{CASE_MS_MAX, CASES_AT_ONCE};
-use outrigger_sandbox::{Backend, CreateSpec, Error, SandboxId};
+use outrigger_sandbox::{Backend, CreateSpec, Error, Networks, SandboxId};
 
 mod case;
 mod context;
@@ -22,6 +22,7 @@ mod exec;
 mod files;
 mod life;
 mod need;
+mod network;
 mod report;
 mod resources;
 mod served;
@@ -58,31 +59,53 @@ const TABLES: &[&[Case]] = &[
     served::CASES,
     served::writers::CASES,
     served::faults::CASES,
+    network::CASES,
 ];
+
+/// What the suite runs against.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The backend.
+    pub backend: Arc<dyn Backend>,
+    /// Those that the backend was opened with, for mount points `/memory` and `/skills`;
+    /// without them it is let off what it declares to serve.
+    pub trees: Option<Arc<FakeTrees>>,
+    /// The backend once more; without it, it is let off the way out that it declares.
+    pub networks: Option<Arc<dyn Networks>>,
+}
+
+impl Target {
+    /// A backend without trees and networks.
+    #[must_use]
+    pub fn new(backend: Arc<dyn Backend>) -> Self {
+        Self { backend, trees: None, networks: None }
+    }
+
+    /// What of it a case lacks.
+    fn lacks(&self, case: &Case) -> Option<&'static str> {
+        let needs = |need| case.needs.contains(&need);
+        let no_trees = needs(Need::Served) && self.trees.is_none();
+        let no_networks = needs(Need::Network) && self.networks.is_none();
+        no_trees
+            .then_some("it was given no trees to serve")
+            .or(no_networks.then_some("it was given no networks"))
+    }
+}
 
 /// Runs all cases whose name contains `filter`, a few at once, each in a sandbox of
 /// its own that is destroyed afterwards with all that was made of it. Those that
 /// strain the host come last, one after the other.
-///
-/// `trees` are those that the backend was opened with, for mount points `/memory` and
-/// `/skills`; without them it is let off what it declares to serve.
-pub async fn run(
-    backend: Arc<dyn Backend>,
-    trees: Option<Arc<FakeTrees>>,
-    filter: Option<&str>,
-) -> SuiteReport {
-    let capabilities = backend.capabilities();
+pub async fn run(target: Target, filter: Option<&str>) -> SuiteReport {
+    let capabilities = target.backend.capabilities();
     let wanted = |case: &Case| filter.is_none_or(|filter| case.name.contains(filter));
     let chosen: Vec<Case> =
         TABLES.iter().copied().flatten().copied().filter(|case| wanted(case)).collect();
     let mut statuses = BTreeMap::new();
-    let serves = trees.is_some();
     let (mut apart, mut alone) = (VecDeque::new(), VecDeque::new());
     for (number, case) in chosen.iter().enumerate() {
         let strains = case.needs.iter().any(|need| need.strains());
-        let unserved = case.needs.contains(&Need::Served) && !serves;
         let missing = case.needs.iter().find_map(|need| need.missing(capabilities));
-        match missing.or(unserved.then_some("it was given no trees to serve")) {
+        match missing.or_else(|| target.lacks(case)) {
             Some(why) => {
                 drop(statuses.insert(number, (CaseStatus::NotApplicable(why.to_owned()), 0)));
             }
@@ -91,7 +114,7 @@ pub async fn run(
         }
     }
     for (cases, at_once) in [(apart, CASES_AT_ONCE), (alone, 1)] {
-        statuses.extend(judge_all((&backend, &trees), cases, at_once).await);
+        statuses.extend(judge_all(&target, cases, at_once).await);
     }
     let judged = chosen.into_iter().zip(statuses.into_values());
     let cases = judged
@@ -102,7 +125,7 @@ pub async fn run(
 
 /// Statuses by number of the case, with how many milliseconds each took.
 async fn judge_all(
-    (backend, trees): (&Arc<dyn Backend>, &Option<Arc<FakeTrees>>),
+    target: &Target,
     mut cases: VecDeque<(usize, Case)>,
     at_once: usize,
 ) -> BTreeMap<usize, (CaseStatus, u64)> {
@@ -113,8 +136,8 @@ async fn judge_all(
         while running.len() < at_once
             && let Some((number, case)) = cases.pop_front()
         {
-            let (backend, trees) = (Arc::clone(backend), trees.clone());
-            let task = running.spawn(async move { judge(&backend, trees, &case).await });
+            let target = target.clone();
+            let task = running.spawn(async move { judge(target, &case).await });
             numbers.insert(task.id(), (number, Instant::now()));
         }
         let (task, status) = match running.join_next_with_id().await {
@@ -130,7 +153,9 @@ async fn judge_all(
     }
 }
 
-async fn judge(backend: &Arc<dyn Backend>, trees: Option<Arc<FakeTrees>>, case: &Case) -> Outcome {
+async fn judge(target: Target, case: &Case) -> Outcome {
+    let Target { backend, trees, networks } = target;
+    let backend = &backend;
     let name = format!("conformance-{}", case.name.replace('/', "-"));
     let id = SandboxId::new(name).map_err(|error| error.to_string())?;
     let isolation_min = backend.capabilities().isolation;
@@ -140,7 +165,7 @@ async fn judge(backend: &Arc<dyn Backend>, trees: Option<Arc<FakeTrees>>, case: 
     sweep(backend, &id).await.map_err(left)?;
     let made = backend.create(&id, &spec).await;
     let sandbox = made.map_err(|error| format!("create: {error}"))?;
-    let context = Context { backend: backend.clone(), sandbox, spec, trees };
+    let context = Context { backend: backend.clone(), sandbox, spec, trees, networks };
     let limit = Duration::from_millis(CASE_MS_MAX);
     let outcome = match tokio::time::timeout(limit, (case.run)(context)).await {
         Ok(outcome) => outcome,

@@ -8,3 +8,5 @@ pub(crate) const FAKE_DISK_BYTES_MAX: usize = 256 << 20;
 pub(crate) const CASE_MS_MAX: u64 = 900_000;
 /// Conformance cases that run at once; most of them wait.
 pub(crate) const CASES_AT_ONCE: usize = 4;
+/// What goes through a connection in each direction, many windows of it.
+pub(crate) const NETWORK_BYTES: usize = 3 << 20;

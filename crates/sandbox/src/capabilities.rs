@@ -44,6 +44,9 @@ impl fmt::Display for Isolation {
 pub enum NetworkMode {
     /// No interface but an unconnected loopback.
     None,
+    /// As [`NetworkMode::None`], and on that loopback a listener whose connections somebody
+    /// outside takes ([`crate::Networks`]).
+    Gate,
 }
 
 /// How the limit of a sandbox's disk is kept to.

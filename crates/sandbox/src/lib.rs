@@ -39,7 +39,7 @@ pub use ids::{ExecId, Generation, SandboxId, SnapshotId};
 pub use life::{CreateOutcome, DiskOrigin, LifecycleState, ListedSandbox, Snapshot, Suspend};
 pub use path::is_within;
 pub use pieces::each_piece;
-pub use port::{Backend, OutputSink, Sandbox, Snapshots};
+pub use port::{Backend, ConnectionSink, Listener, Networks, OutputSink, Sandbox, Snapshots};
 pub use spec::{CreateSpec, Lifetime};
 pub use spin::SpinWait;
 pub use tree::{ExpectedRevision, Node, Tree, TreeEntry, TreeOp, TreeReply, Trees};

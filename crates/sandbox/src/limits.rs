@@ -79,6 +79,13 @@ pub const TREE_MS_MAX: u64 = 10_000;
 /// Trees that are served into one sandbox.
 pub const SERVED_MAX: usize = 8;
 
+/// Connections of one sandbox that are carried at once; a further one waits to be accepted.
+pub const RELAY_FLOWS_MAX: usize = 128;
+/// What one side of a carried connection sends before the other side gives it more room.
+pub const RELAY_WINDOW_BYTES: usize = 256 << 10;
+/// What of it is sent in one frame.
+pub const RELAY_PIECE_BYTES: usize = 64 << 10;
+
 /// Longest pattern of a `glob` or `grep`.
 pub const PATTERN_BYTES_MAX: usize = 4 << 10;
 /// Memory of one compiled regular expression, and again of its cache.

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use std::fmt::Debug;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::{
@@ -118,4 +119,34 @@ pub trait Sandbox: Send + Sync + Debug {
 
     /// Performs a file operation with the rights of the sandbox's user.
     async fn files(&self, op: FileOp) -> Result<FileReply, Error>;
+}
+
+/// Takes connections that programs of a sandbox made. Called from one task; must not block.
+pub trait ConnectionSink: Send + Sync {
+    /// Takes the next one: a stream of bytes, one end of a pair of sockets.
+    fn connection(&self, connection: OwnedFd);
+}
+
+/// Where the programs of a sandbox find its way out.
+#[derive(Debug)]
+pub struct Listener {
+    /// A port of the sandbox's own `127.0.0.1`.
+    pub port: u16,
+    /// The listening socket itself, to accept on: it outlives whoever asked for it. Without
+    /// it each connection goes to the [`ConnectionSink`], for as long as the asker lives.
+    pub descriptor: Option<OwnedFd>,
+}
+
+/// Gives sandboxes a way out: a listener inside, whose connections somebody outside takes.
+/// A backend that has it declares [`crate::NetworkMode::Gate`].
+#[async_trait]
+pub trait Networks: Send + Sync + Debug {
+    /// Has the guest of a living sandbox listen, and says where. Repeating it gives the same
+    /// port in the same [`Generation`]; where connections go to a sink, that stays the first one
+    /// of this process. [`Error::Absent`] if the sandbox does not live.
+    async fn listen(
+        &self,
+        id: &SandboxId,
+        sink: Arc<dyn ConnectionSink>,
+    ) -> Result<Listener, Error>;
 }

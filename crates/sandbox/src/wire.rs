@@ -18,7 +18,7 @@ use crate::{
 
 /// Version of these messages. Both sides are of one build, so another one is
 /// refused, not negotiated.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Bytes before each message that give its length.
 pub const HEADER_BYTES: usize = 4;
@@ -65,6 +65,37 @@ pub enum GuestRequest {
         /// What came of it.
         result: Result<TreeReply, FileError>,
     },
+    /// Listen on a port of the sandbox's own loopback, where nothing but its programs
+    /// connects. Answer: [`GuestReply::Listening`], and beside its frame, on a connection that
+    /// is a socket, the descriptor of the listener (`SCM_RIGHTS`, see unix(7)).
+    Listen,
+    /// As [`GuestRequest::Listen`], where descriptors can't be passed: from now on this
+    /// connection carries what connects there, until it ends or another one says so.
+    /// Answer: [`GuestReply::Listening`].
+    Relay,
+    /// For a connection that is carried. No answer.
+    Relayed {
+        /// Its number.
+        flow: u64,
+        /// What comes of the host's side.
+        piece: RelayPiece,
+    },
+}
+
+/// What passes of a carried connection, in either direction. Each side may send
+/// [`limits::RELAY_WINDOW_BYTES`] of a flow before it is given more room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RelayPiece {
+    /// A program connected. Only from the guest.
+    Opened,
+    /// The next bytes.
+    Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// No more bytes come from this side.
+    Ended,
+    /// It is over, for both sides at once.
+    Broken,
+    /// So many bytes were taken: there is room for as many more.
+    Room(u32),
 }
 
 /// From guest to host.
@@ -91,6 +122,14 @@ pub enum FromGuest {
         number: u64,
         /// What it asks.
         op: TreeOp,
+    },
+    /// Of a connection that is carried. Only to the connection that said
+    /// [`GuestRequest::Relay`]; at most [`limits::RELAY_FLOWS_MAX`] are open at once.
+    Relayed {
+        /// Chosen by the guest, and never again the same.
+        flow: u64,
+        /// What comes of the program's side.
+        piece: RelayPiece,
     },
 }
 
@@ -128,6 +167,8 @@ pub enum GuestReply {
     Thawed(Result<(), Error>),
     /// The answer to a file operation.
     Files(Result<FileReply, Error>),
+    /// The port that it listens on.
+    Listening(Result<u16, Error>),
 }
 
 /// Why bytes from the other side were refused.

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use crate::support::*;
 use expect_test::expect_file;
-use outrigger_sandbox_testing::conformance;
+use outrigger_sandbox_testing::conformance::{self, Target};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_suite_passes() {
     let world = world().await;
-    let report = conformance::run(Arc::new(world.again().await), None, None).await;
+    let docker = Arc::new(world.again().await);
+    let target = Target { networks: Some(docker.clone()), ..Target::new(docker) };
+    let report = conformance::run(target, None).await;
     println!("{report}");
     report.assert_passed();
     expect_file!["let_off.txt"].assert_eq(&report.let_off());

@@ -5,7 +5,12 @@ use std::sync::Arc;
 use crate::support::*;
 use expect_test::expect;
 use outrigger_sandbox_native::{Config, Native};
-use outrigger_sandbox_testing::{FakeTrees, conformance};
+use outrigger_sandbox_testing::FakeTrees;
+use outrigger_sandbox_testing::conformance::{self, Target};
+
+fn target(native: Arc<Native>, trees: Arc<FakeTrees>) -> Target {
+    Target { trees: Some(trees), networks: Some(native.clone()), backend: native }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_suite_passes() {
@@ -13,7 +18,7 @@ async fn the_suite_passes() {
     let world = world().await;
     let config = Config { trees: Some(trees.clone()), ..config(world.state.path()) };
     let backend = Arc::new(Native::open(config).await.unwrap());
-    let report = conformance::run(backend, Some(trees), None).await;
+    let report = conformance::run(target(backend, trees), None).await;
     report.assert_passed();
     // Where root has cgroups there is nothing that it is let off.
     expect![[r#""#]].assert_eq(&report.let_off());
@@ -26,5 +31,5 @@ async fn trees_are_served() {
     let world = world().await;
     let config = Config { trees: Some(trees.clone()), ..config(world.state.path()) };
     let backend = Arc::new(Native::open(config).await.unwrap());
-    conformance::run(backend, Some(trees), Some("served/")).await.assert_passed();
+    conformance::run(target(backend, trees), Some("served/")).await.assert_passed();
 }

@@ -9,7 +9,8 @@ use tokio::sync::Notify;
 use crate::FakeTrees;
 use outrigger_sandbox::{
     Backend, Command, CreateSpec, Error, ExecId, ExecOutcome, Execute, FileErrorKind, FileOp,
-    FileReply, Occurrences, Output, OutputSink, Precondition, Sandbox, SandboxId, WriteMode,
+    FileReply, Networks, Occurrences, Output, OutputSink, Precondition, Sandbox, SandboxId,
+    WriteMode,
 };
 
 /// How long a case waits for something that must happen soon. What must not be waited
@@ -26,6 +27,7 @@ pub(super) struct Context {
     pub(super) sandbox: Arc<dyn Sandbox>,
     pub(super) spec: CreateSpec,
     pub(super) trees: Option<Arc<FakeTrees>>,
+    pub(super) networks: Option<Arc<dyn Networks>>,
 }
 
 /// A valid exec id.

@@ -1,6 +1,6 @@
 //! What a case needs of a backend beside the port itself, and whether it is declared.
 
-use outrigger_sandbox::{Capabilities, DiskLimit, Isolation, Suspend};
+use outrigger_sandbox::{Capabilities, DiskLimit, Isolation, NetworkMode, Suspend};
 
 /// What a case needs. A backend without it is let off the case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(super) enum Need {
     Terminal,
     /// Trees that are served into it.
     Served,
+    /// A way out.
+    Network,
 }
 
 impl Need {
@@ -42,7 +44,8 @@ impl Need {
             | Self::Cold
             | Self::Snapshots
             | Self::Terminal
-            | Self::Served => false,
+            | Self::Served
+            | Self::Network => false,
         }
     }
 
@@ -65,6 +68,9 @@ impl Need {
             Self::Snapshots => (declared.snapshots, "it declares no snapshots"),
             Self::Terminal => (declared.terminal, "it declares no terminals"),
             Self::Served => (declared.live_mounts, "it declares no served trees"),
+            Self::Network => {
+                (declared.network.contains(&NetworkMode::Gate), "it declares no way out")
+            }
         };
         (!there).then_some(why)
     }

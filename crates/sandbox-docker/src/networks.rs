@@ -1,0 +1,51 @@
+//! The way out of containers, which have no network: the guest carries each connection over a
+//! stream of its own.
+//!
+//! Owns the streams, one for each life of a sandbox. They end with this process.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use outrigger_sandbox::{ConnectionSink, Error, Listener, Networks, SandboxId};
+use outrigger_sandbox_client::{CarriedConnections, carry};
+use tokio::sync::Mutex;
+
+use crate::backend::Docker;
+use crate::context;
+use crate::live::{self, ContainerState};
+use crate::{held, stream};
+
+/// The streams that are open.
+pub(crate) type CarriedBySandbox = Mutex<HashMap<SandboxId, CarriedConnections>>;
+
+#[async_trait]
+impl Networks for Docker {
+    async fn listen(
+        &self,
+        id: &SandboxId,
+        sink: Arc<dyn ConnectionSink>,
+    ) -> Result<Listener, Error> {
+        let context = &*self.0;
+        let absent = || context::absent("living sandbox", id);
+        let seen = live::look(&context.engine, id).await?.ok_or_else(absent)?;
+        let mut carried = context.carried.lock().await;
+        carried.retain(|_, stream| stream.is_open());
+        if let Some(known) = carried.get(id).filter(|it| it.generation == seen.generation) {
+            return Ok(Listener { port: known.port, descriptor: None });
+        }
+        match seen.doing {
+            ContainerState::Running => {}
+            // Its guest can't answer; the command that is to come would let it go on too.
+            ContainerState::Paused => {
+                held::unpause(&context.engine, id, &seen.container).await?;
+            }
+            ContainerState::Waiting | ContainerState::Ended => return Err(absent()),
+        }
+        let streams = stream::open(&context.engine, &seen.container).await?.ok_or_else(absent)?;
+        let stream = carry(streams.0, streams.1, sink).await?;
+        let port = stream.port;
+        carried.insert(id.clone(), stream);
+        Ok(Listener { port, descriptor: None })
+    }
+}
