@@ -1,0 +1,260 @@
+//! The caller's side: reaching the gate of a directory, starting one where there is none.
+//!
+//! Owns the start with hardly anything of ours, and the repeat of a request that met a gate
+//! on its way out. It must never hold a thread of the caller's runtime.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use crate::error::Error;
+use crate::flow::{Certificates, Flows};
+use crate::network::Network;
+use crate::protocol::{self, Answer, Request};
+use crate::{limits, passing};
+
+/// Where the roots are that the gate trusts (openssl(7)). It is the only thing that it
+/// takes from the environment.
+const ROOTS: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// How the gate is started: a program that calls [`crate::serve`] with its last argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerLaunch {
+    /// The program.
+    pub program: PathBuf,
+    /// What makes it a gate, for example a hidden subcommand. The directory is added.
+    pub args: Vec<OsString>,
+}
+
+/// A gate that can be asked. It is started when it is needed first.
+#[derive(Debug, Clone)]
+pub struct NetworkClient {
+    place: Arc<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    dir: PathBuf,
+    launch: ServerLaunch,
+}
+
+/// What came of starting a gate.
+enum StartResult {
+    Started,
+    Busy,
+}
+
+impl NetworkClient {
+    /// A gate for a directory, which is its own. Nothing is started yet.
+    pub fn new(dir: PathBuf, launch: ServerLaunch) -> Self {
+        Self { place: Arc::new(Place { dir, launch }) }
+    }
+
+    /// Opens a sandbox's network or changes it. Repeating it is harmless. What is not granted
+    /// any more ends, also where it is under way. `listener`: the TCP listener inside; without
+    /// one the last stays.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a name or a grant that can't be, otherwise as the system says.
+    pub async fn open(
+        &self,
+        sandbox: &str,
+        network: &Network,
+        listener: Option<OwnedFd>,
+    ) -> Result<Certificates, Error> {
+        let request = Request::Open { sandbox: sandbox.to_owned(), network: network.clone() };
+        let ask = move |place: &Place| place.ask(&request, listener.as_ref());
+        match self.with(ask).await? {
+            Answer::Opened(opened) => Ok(opened),
+            other => Err(failure(other)),
+        }
+    }
+
+    /// Gives one connection of a sandbox whose listener can't be handed out.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] where the sandbox has to be opened first, [`Error::Refused`] where
+    /// it has all the connections that it may have.
+    pub async fn connection(&self, sandbox: &str, connection: OwnedFd) -> Result<(), Error> {
+        let request = Request::Connection { sandbox: sandbox.to_owned() };
+        let ask = move |place: &Place| place.ask_if_there(&request, Some(&connection));
+        match self.with(ask).await? {
+            Some(Answer::Taken) => Ok(()),
+            Some(other) => Err(failure(other)),
+            None => Err(Error::Unknown),
+        }
+    }
+
+    /// Flows that changed since `after`, a cursor of the last answer; 0 for all.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] where the gate was started again and the sandbox is not open in it.
+    pub async fn flows(&self, sandbox: &str, after: u64) -> Result<Flows, Error> {
+        self.told(Request::Flows { sandbox: sandbox.to_owned(), after }).await
+    }
+
+    /// Forgets a sandbox: its listener is closed, what is under way ends, and its authority is
+    /// deleted. Gives the last flows.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] where it is not open, as after a gate that was started again.
+    pub async fn close(&self, sandbox: &str, after: u64) -> Result<Flows, Error> {
+        self.told(Request::Close { sandbox: sandbox.to_owned(), after }).await
+    }
+
+    async fn told(&self, request: Request) -> Result<Flows, Error> {
+        match self.with(move |place: &Place| place.ask_if_there(&request, None)).await? {
+            Some(Answer::Flows(flows)) => Ok(flows),
+            Some(other) => Err(failure(other)),
+            None => Ok(Flows::default()),
+        }
+    }
+
+    async fn with<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Place) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let place = Arc::clone(&self.place);
+        let asked = tokio::task::spawn_blocking(move || ask(&place)).await;
+        asked.map_err(io::Error::other).map_err(Error::io("ask the gate"))?
+    }
+}
+
+fn failure(answer: Answer) -> Error {
+    match answer {
+        Answer::Unknown => Error::Unknown,
+        Answer::Refused(sentence) => Error::Refused(sentence),
+        Answer::Opened(_) | Answer::Taken | Answer::Flows(_) => Error::Protocol,
+    }
+}
+
+/// Whether the other side was not there, or left before it answered. Every request can be
+/// repeated.
+fn left(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::NotFound
+            | Kind::ConnectionRefused
+            | Kind::ConnectionReset
+            | Kind::BrokenPipe
+            | Kind::UnexpectedEof
+    )
+}
+
+impl Place {
+    /// Asks, starting a gate if there is none.
+    fn ask(&self, request: &Request, fd: Option<&OwnedFd>) -> Result<Answer, Error> {
+        let (mut started, mut busy) = (0, 0);
+        loop {
+            if let Some(answer) = self.ask_if_there(request, fd)? {
+                return Ok(answer);
+            }
+            match self.start()? {
+                StartResult::Started if started < limits::START_ATTEMPTS_MAX => started += 1,
+                StartResult::Busy if busy < limits::BUSY_ATTEMPTS_MAX => {
+                    busy += 1;
+                    std::thread::sleep(Duration::from_millis(limits::BUSY_PAUSE_MS));
+                }
+                StartResult::Started => {
+                    return Err(Error::Start("it ends as soon as it is started".to_owned()));
+                }
+                StartResult::Busy => return Err(Error::Busy),
+            }
+        }
+    }
+
+    /// Asks only a gate that is there.
+    fn ask_if_there(
+        &self,
+        request: &Request,
+        fd: Option<&OwnedFd>,
+    ) -> Result<Option<Answer>, Error> {
+        match self.try_ask(request, fd) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if left(&error) => Ok(None),
+            Err(error) => Err(Error::io("ask the gate")(error)),
+        }
+    }
+
+    fn try_ask(&self, request: &Request, fd: Option<&OwnedFd>) -> io::Result<Answer> {
+        let bytes = protocol::encode(request, limits::REQUEST_BYTES_MAX)?;
+        let mut stream = self.connect()?;
+        let limit = Some(Duration::from_millis(limits::REQUEST_MS_MAX));
+        stream.set_read_timeout(limit)?;
+        stream.set_write_timeout(limit)?;
+        let sent = passing::send(&stream, &bytes, fd.map(AsFd::as_fd))?;
+        stream.write_all(&bytes[sent..])?;
+        let mut prefix = [0; protocol::LENGTH_BYTES];
+        stream.read_exact(&mut prefix)?;
+        let mut answer = vec![0; protocol::length(prefix, limits::ANSWER_BYTES_MAX)?];
+        stream.read_exact(&mut answer)?;
+        protocol::decode(&answer)
+    }
+
+    fn connect(&self) -> io::Result<UnixStream> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(&self.dir, flags, Mode::empty())?;
+        // The name of a socket has room for 107 bytes, a path has not.
+        let place = format!("/proc/self/fd/{}/gate.sock", dir.as_raw_fd());
+        let kind = (AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC);
+        let socket = socket_with(kind.0, kind.1, kind.2, None)?;
+        connect(&socket, &SocketAddrUnix::new(place)?)?;
+        Ok(UnixStream::from(socket))
+    }
+
+    /// Starts a gate and waits until it, or another one, serves.
+    fn start(&self) -> Result<StartResult, Error> {
+        make_dir(&self.dir).map_err(Error::io("make the gate's directory"))?;
+        let (status, theirs) = UnixStream::pair().map_err(Error::io("start the gate"))?;
+        let roots = ROOTS.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        let child = Command::new(&self.launch.program)
+            .args(&self.launch.args)
+            .arg(&self.dir)
+            .env_clear()
+            .envs(roots)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(OwnedFd::from(theirs)))
+            .stderr(Stdio::null())
+            // So that what a terminal sends to its foreground does not end it.
+            .process_group(0)
+            .spawn()
+            .map_err(Error::io("start the gate's program"))?;
+        reap(child);
+        let limit = Some(Duration::from_millis(limits::START_MS_MAX));
+        status.set_read_timeout(limit).map_err(Error::io("start the gate"))?;
+        let mut said = String::new();
+        let heard = status.take(limits::START_BYTES_MAX).read_to_string(&mut said);
+        if let Err(error) = heard {
+            return Err(Error::io("hear from the gate that it serves")(error));
+        }
+        let failed = said.lines().find_map(|line| line.strip_prefix(protocol::FAILED));
+        match failed {
+            Some(reason) => Err(Error::Start(reason.to_owned())),
+            None if said.lines().any(|line| line == protocol::READY) => Ok(StartResult::Started),
+            None if said.lines().any(|line| line == protocol::BUSY) => Ok(StartResult::Busy),
+            None => Err(Error::Start("the program ended without becoming a gate".to_owned())),
+        }
+    }
+}
+
+fn make_dir(dir: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Waits for the process on a thread of its own, so that it does not stay as a zombie. It
+/// may outlive us, and then somebody else does that.
+fn reap(mut child: Child) {
+    std::thread::spawn(move || child.wait());
+}

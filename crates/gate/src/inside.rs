@@ -1,0 +1,38 @@
+//! Connections from inside sandboxes.
+//!
+//! Owns what one connection is and when it ends: with its sandbox, with the grant of a host
+//! that it has to do with, or when nothing moves on it.
+
+mod activity;
+mod answer;
+mod body;
+mod exchange;
+mod http;
+mod names;
+mod plain;
+mod pool;
+mod relay;
+mod serving;
+mod session;
+mod socket;
+mod strict;
+mod tunnel;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use crate::sandbox::Sandbox;
+use session::Session;
+use socket::Socket;
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(fd: OwnedFd, sandbox: Arc<Sandbox>) {
+    let session = Arc::new(Session::new(sandbox));
+    // A socket that can't be waited for is closed, which is all that can be said on it.
+    let Ok(socket) = Socket::new(fd, Arc::clone(&session.activity)) else { return };
+    tokio::select! {
+        () = Box::pin(plain::serve(&session, socket)) => {}
+        () = session.sandbox.revoked(&session.targets) => {}
+        () = session.activity.overdue() => {}
+    }
+}

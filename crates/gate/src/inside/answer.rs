@@ -1,0 +1,57 @@
+//! What the gate itself answers.
+//!
+//! Owns the form of a refusal: a status, the kind in a header for programs, and one sentence
+//! for whoever reads it, also where only the status line is shown.
+
+use hyper::ext::ReasonPhrase;
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+use super::body::Outgoing;
+use crate::flow::Refusal;
+
+const REFUSED: HeaderName = HeaderName::from_static("x-outrigger-refused");
+
+/// Why a request is not passed on.
+#[derive(Debug)]
+pub(super) struct Denial {
+    pub(super) refusal: Refusal,
+    pub(super) status: StatusCode,
+    /// One sentence, without who says it.
+    pub(super) words: String,
+}
+
+impl Denial {
+    pub(super) fn new(refusal: Refusal, status: StatusCode, words: impl Into<String>) -> Self {
+        Self { refusal, status, words: words.into() }
+    }
+
+    pub(super) fn malformed(words: impl Into<String>) -> Self {
+        Self::new(Refusal::Malformed, StatusCode::BAD_REQUEST, words)
+    }
+
+    pub(super) fn response(self) -> Response<Outgoing> {
+        let text = format!("outrigger: {}\n", self.words);
+        let mut response = Response::new(Outgoing::text(text));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert(REFUSED, HeaderValue::from_static(self.refusal.kind()));
+        response
+    }
+
+    /// For CONNECT, of whose refusal clients show the status line alone. What came with it is
+    /// not read as requests.
+    pub(super) fn connect_response(self) -> Response<Outgoing> {
+        let reason = match self.refusal {
+            Refusal::NotGranted => "Not in the sandbox's network",
+            _ => "Refused by the sandbox's network",
+        };
+        let mut response = self.response();
+        if let Ok(reason) = ReasonPhrase::try_from(reason.as_bytes()) {
+            response.extensions_mut().insert(reason);
+        }
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+}

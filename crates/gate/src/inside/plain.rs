@@ -1,0 +1,136 @@
+//! What a connection from inside says first: CONNECT, or requests with whole URLs.
+//!
+//! Owns which of them is which, and that a request goes where it says in every place where
+//! it says it.
+
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::upgrade::{OnUpgrade, Parts};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+
+use super::answer::Denial;
+use super::body::Outgoing;
+use super::names::{hosts_agree, mismatch};
+use super::relay::relay;
+use super::session::Session;
+use super::socket::Socket;
+use super::strict::Strict;
+use super::{serving, tunnel};
+use crate::host::{Target, parse_authority};
+use crate::network::Scheme;
+
+type Inside = TokioIo<Strict<Socket>>;
+
+/// Where a connection goes on after CONNECT.
+type Onward = Mutex<Option<(Target, OnUpgrade)>>;
+
+/// Serves what comes on a connection.
+pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
+    let stream = Strict::new(socket, Arc::clone(&session.activity));
+    let fault = stream.fault();
+    let onward = Onward::default();
+    let service = service_fn(|request: Request<Incoming>| {
+        let (fault, onward) = (&fault, &onward);
+        async move {
+            if let Some(fault) = fault.get() {
+                return Ok::<_, std::convert::Infallible>(serving::faulty(session, None, fault));
+            }
+            Ok(answer(session, onward, request).await)
+        }
+    });
+    let connection = serving::one().serve_connection(TokioIo::new(stream), service);
+    let connection = pin!(connection.with_upgrades());
+    serving::drive(connection, session, None).await;
+    let onward = onward.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some((target, upgrade)) = onward else { return };
+    let Ok(upgraded) = upgrade.await else { return };
+    let Ok(Parts { io, read_buf, .. }) = upgraded.downcast::<Inside>() else { return };
+    // The stream gives nothing behind CONNECT before it is opened.
+    if read_buf.is_empty() {
+        Box::pin(tunnel::serve(session, target, io.into_inner().open())).await;
+    }
+}
+
+impl<S> serving::Graceful for http1::UpgradeableConnection<Inside, S>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = Outgoing>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn finish(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+async fn answer(
+    session: &Arc<Session>,
+    onward: &Onward,
+    mut request: Request<Incoming>,
+) -> Response<Outgoing> {
+    if request.method() == Method::CONNECT {
+        let connected = connect(session, &request);
+        return match connected {
+            Ok(target) => {
+                let upgrade = hyper::upgrade::on(&mut request);
+                *onward.lock().unwrap_or_else(PoisonError::into_inner) = Some((target, upgrade));
+                Response::new(Outgoing::empty())
+            }
+            Err((target, denial)) => {
+                session.refused(target.as_ref(), denial.refusal, None);
+                denial.connect_response()
+            }
+        };
+    }
+    match whole(&request) {
+        Ok(target) => relay(session, &target, request).await,
+        Err((target, denial)) => {
+            session.count();
+            session.refused(target.as_ref(), denial.refusal, None);
+            denial.response()
+        }
+    }
+}
+
+type Denied = (Option<Target>, Denial);
+
+fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Denied> {
+    let uri = request.uri();
+    let authority = uri.authority().map(|authority| parse_authority(authority.as_str()));
+    let Some(Some((host, Some(port)))) = authority else {
+        let words = "what CONNECT names is not HOST:PORT in its one spelling.";
+        return Err((None, Denial::malformed(words)));
+    };
+    let target = Target { scheme: Scheme::Https, host, port };
+    if !hosts_agree(request, &target) {
+        return Err((Some(target), mismatch()));
+    }
+    match session.ask_host(&target) {
+        Ok(()) => Ok(target),
+        Err(denial) => Err((Some(target), denial)),
+    }
+}
+
+/// The target of a request with a whole URL.
+fn whole(request: &Request<Incoming>) -> Result<Target, Denied> {
+    let uri = request.uri();
+    let malformed = |words: &str| Err((None, Denial::malformed(words)));
+    let authority = match (uri.scheme_str(), uri.authority()) {
+        (Some("http"), Some(authority)) => authority,
+        (Some("https"), _) => {
+            return malformed("https goes through CONNECT, not through a request with its URL.");
+        }
+        (Some(_), _) => return malformed("only http and https are passed on."),
+        (None, _) => {
+            return malformed("this is a proxy, which takes CONNECT and requests with whole URLs.");
+        }
+    };
+    let Some((host, port)) = parse_authority(authority.as_str()) else {
+        return malformed("the URL does not name a host in its one spelling.");
+    };
+    let target = Target { scheme: Scheme::Http, host, port: port.unwrap_or(Scheme::Http.port()) };
+    if hosts_agree(request, &target) { Ok(target) } else { Err((Some(target), mismatch())) }
+}

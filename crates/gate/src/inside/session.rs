@@ -1,0 +1,135 @@
+//! One connection from inside, as its requests see it.
+//!
+//! Owns what is counted and kept for it. Everything here ends with it, connections to the
+//! outside included.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hyper::StatusCode;
+use tokio::sync::{Notify, watch};
+
+use super::activity::Activity;
+use super::answer::Denial;
+use super::pool::Pool;
+use crate::flow::Refusal;
+use crate::host::Target;
+use crate::limits;
+use crate::network::Grant;
+use crate::rules::{RequestLine, Rules};
+use crate::sandbox::{Outcome, Sandbox, Targets};
+
+/// One connection from inside.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) activity: Arc<Activity>,
+    pub(super) targets: Targets,
+    pub(super) pool: Pool,
+    /// Held while one is dialled for a connection that has many requests at a time.
+    pub(super) dialling: tokio::sync::Mutex<()>,
+    requests: AtomicU64,
+    full: Notify,
+    alive: watch::Sender<()>,
+}
+
+/// What a request was granted by.
+#[derive(Debug)]
+pub(super) struct Permission {
+    pub(super) rules: Arc<Rules>,
+    pub(super) grant: String,
+    pub(super) private: bool,
+}
+
+impl Session {
+    pub(super) fn new(sandbox: Arc<Sandbox>) -> Self {
+        Self {
+            sandbox,
+            activity: Arc::new(Activity::new()),
+            targets: Targets::default(),
+            pool: Pool::default(),
+            dialling: tokio::sync::Mutex::default(),
+            requests: AtomicU64::new(0),
+            full: Notify::new(),
+            alive: watch::Sender::new(()),
+        }
+    }
+
+    /// Ends when the connection does.
+    pub(super) fn end(&self) -> impl Future<Output = ()> + use<> {
+        let mut alive = self.alive.subscribe();
+        async move { while alive.changed().await.is_ok() {} }
+    }
+
+    /// Counts a request.
+    pub(super) fn count(&self) {
+        if self.requests.fetch_add(1, Ordering::Relaxed) + 1 >= limits::REQUESTS_PER_CONNECTION_MAX
+        {
+            self.full.notify_one();
+        }
+    }
+
+    /// Until it has had all the requests that it may have.
+    pub(super) async fn full(&self) {
+        self.full.notified().await;
+    }
+
+    /// Writes down what was refused.
+    pub(super) fn refused(&self, target: Option<&Target>, refusal: Refusal, path: Option<&str>) {
+        let host = target.map(|target| target.host.to_string()).unwrap_or_default();
+        let port = target.map_or(0, |target| target.port);
+        self.sandbox.table.count(&host, port, Outcome::Refused(refusal), path);
+    }
+
+    /// Asks the rules of the moment, which from here on end the connection if they change
+    /// for the host.
+    pub(super) fn ask<T>(
+        &self,
+        target: &Target,
+        decide: impl Fn(&Arc<Rules>) -> Result<T, Denial>,
+    ) -> Result<T, Denial> {
+        let closed = || {
+            let words = "the network of this sandbox is closed.";
+            Denial::new(Refusal::NotGranted, StatusCode::FORBIDDEN, words)
+        };
+        loop {
+            let rules = self.sandbox.rules().ok_or_else(closed)?;
+            let decided = decide(&rules)?;
+            self.targets.add(target);
+            // They may have changed before the target was seen with them.
+            let now = self.sandbox.rules().ok_or_else(closed)?;
+            if Arc::ptr_eq(&rules, &now) {
+                return Ok(decided);
+            }
+        }
+    }
+
+    /// Whether a host may be reached at all.
+    pub(super) fn ask_host(&self, target: &Target) -> Result<(), Denial> {
+        self.ask(target, |rules| {
+            if rules.knows(target) {
+                return Ok(());
+            }
+            let asked = RequestLine { method: "CONNECT", path: "", query: None };
+            let words = rules.words(target, asked, Refusal::NotGranted);
+            Err(Denial::new(Refusal::NotGranted, StatusCode::FORBIDDEN, words))
+        })
+    }
+
+    /// Whether a request may be sent.
+    pub(super) fn ask_request(
+        &self,
+        target: &Target,
+        asked: RequestLine<'_>,
+    ) -> Result<Permission, Denial> {
+        self.ask(target, |rules| match rules.decide(target, asked) {
+            Ok(Grant { name, private, .. }) => {
+                Ok(Permission { rules: Arc::clone(rules), grant: name.clone(), private: *private })
+            }
+            Err(refusal) => {
+                let words = rules.words(target, asked, refusal);
+                Err(Denial::new(refusal, StatusCode::FORBIDDEN, words))
+            }
+        })
+    }
+}

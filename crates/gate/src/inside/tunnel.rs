@@ -1,0 +1,132 @@
+//! What comes after CONNECT.
+//!
+//! Owns that it is TLS for the host that CONNECT named, and that every request in it names
+//! the same: three names, one host.
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::{HttpService, service_fn};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::time::timeout;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::rustls::server::Acceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::body::Outgoing;
+use super::names::{hosts_agree, mismatch};
+use super::relay::relay;
+use super::serving::{self, Graceful};
+use super::session::Session;
+use super::socket::Socket;
+use super::strict::Strict;
+use crate::flow::Refusal;
+use crate::host::Target;
+use crate::limits;
+
+type Tls = TlsStream<Strict<Socket>>;
+
+/// Serves what comes behind CONNECT.
+pub(super) async fn serve(session: &Arc<Session>, target: Target, stream: Strict<Socket>) {
+    let stream = match handshake(session, &target, stream).await {
+        Ok(stream) => stream,
+        Err(refusal) => return session.refused(Some(&target), refusal, None),
+    };
+    if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+        serve_two(session, &target, stream).await;
+    } else {
+        serve_one(session, &target, stream).await;
+    }
+}
+
+async fn handshake(
+    session: &Session,
+    target: &Target,
+    stream: Strict<Socket>,
+) -> Result<Tls, Refusal> {
+    let limit = Duration::from_millis(limits::HANDSHAKE_MS_MAX);
+    let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
+    let Ok(Ok(hello)) = timeout(limit, hello).await else { return Err(Refusal::NotTls) };
+    // For an address no name may be given (RFC 6066, 3).
+    let name = hello.client_hello().server_name().map(str::to_ascii_lowercase);
+    if name.as_deref() != target.host.name() {
+        return Err(Refusal::Mismatch);
+    }
+    let config = session.sandbox.authority.server(&target.host).map_err(|_| Refusal::Limit)?;
+    // Who does not trust the authority leaves here, which says nothing about the host.
+    let stream = timeout(limit, Box::pin(hello.into_stream(config))).await;
+    stream.map_err(|_| Refusal::NotTls)?.map_err(|_| Refusal::NotTls)
+}
+
+async fn answer(
+    session: &Arc<Session>,
+    target: &Target,
+    request: Request<Incoming>,
+) -> Result<Response<Outgoing>, Infallible> {
+    let uri = request.uri();
+    let named = uri.authority().is_none_or(|authority| target.is_named(authority.as_str()))
+        && uri.scheme_str().is_none_or(|scheme| scheme == "https")
+        && (uri.authority().is_some() || request.headers().contains_key(hyper::header::HOST))
+        && hosts_agree(&request, target);
+    if !named {
+        session.refused(Some(target), Refusal::Mismatch, Some(uri.path()));
+        return Ok(mismatch().response());
+    }
+    Ok(relay(session, target, request).await)
+}
+
+async fn serve_one(session: &Arc<Session>, target: &Target, stream: Tls) {
+    let stream = Strict::new(stream, Arc::clone(&session.activity));
+    let fault = stream.fault();
+    let service = service_fn(|request: Request<Incoming>| {
+        let fault = &fault;
+        async move {
+            match fault.get() {
+                Some(fault) => Ok(serving::faulty(session, Some(target), fault)),
+                None => answer(session, target, request).await,
+            }
+        }
+    });
+    let connection = pin!(serving::one().serve_connection(TokioIo::new(stream), service));
+    serving::drive(connection, session, Some(target)).await;
+}
+
+async fn serve_two(session: &Arc<Session>, target: &Target, stream: Tls) {
+    let shared = (Arc::clone(session), target.clone());
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (session, target) = shared.clone();
+        async move { answer(&session, &target, request).await }
+    });
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .max_concurrent_streams(limits::STREAMS_MAX)
+        .max_header_list_size(limits::HEAD_BYTES_MAX as u32)
+        .auto_date_header(false)
+        .serve_connection(TokioIo::new(stream), service);
+    serving::drive(pin!(connection), session, Some(target)).await;
+}
+
+impl<S> Graceful for http1::Connection<TokioIo<Strict<Tls>>, S>
+where
+    S: HttpService<Incoming, ResBody = Outgoing>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn finish(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+impl<S> Graceful for http2::Connection<TokioIo<Tls>, S, TokioExecutor>
+where
+    S: HttpService<Incoming, ResBody = Outgoing>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    S::Future: Send + 'static,
+{
+    fn finish(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}

@@ -1,0 +1,37 @@
+//! The gate: the one process that reaches the outside for sandboxes.
+//!
+//! A sandbox has an empty network namespace. Its guest opens a TCP listener on its own
+//! loopback and hands out the descriptor; the gate accepts on it. Programs inside use it as
+//! their HTTP proxy. Which socket a flow arrives on says which sandbox it is, and nothing
+//! inside identifies anything.
+//!
+//! Owns what may be reached ([`Network`], [`grant_of`], [`ready`]), the process itself
+//! ([`serve`]) and its caller's side ([`NetworkClient`]). It must never know the engine, and never
+//! dial an address that it did not look at.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod client;
+mod error;
+mod flow;
+mod host;
+mod inside;
+mod limits;
+mod network;
+mod outside;
+mod passing;
+mod protocol;
+pub mod ready;
+mod rules;
+mod sandbox;
+mod server;
+mod task;
+mod words;
+
+pub use client::{NetworkClient, ServerLaunch};
+pub use error::Error;
+pub use flow::{Certificates, Flow, Flows, Refusal};
+pub use network::{Grant, Network, Proxy, Scheme};
+pub use server::serve;
+pub use words::grant_of;

@@ -1,0 +1,72 @@
+//! What a gate is asked and what it answers, as bytes.
+//!
+//! Owns the form: four bytes of length, little end first, then JSON. One request and one
+//! answer to a connection; a descriptor comes with the first byte of a request.
+
+use std::io;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::flow::{Certificates, Flows};
+use crate::network::Network;
+
+/// What is asked.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Request {
+    /// Opens or changes a network. The descriptor, if any, is its listener.
+    Open { sandbox: String, network: Network },
+    /// Takes one connection: the descriptor.
+    Connection { sandbox: String },
+    /// Tells what changed.
+    Flows { sandbox: String, after: u64 },
+    /// Forgets the sandbox.
+    Close { sandbox: String, after: u64 },
+}
+
+/// What is answered.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    Opened(Certificates),
+    Taken,
+    Flows(Flows),
+    /// The sandbox is not open here.
+    Unknown,
+    /// It can't be; a sentence.
+    Refused(String),
+}
+
+/// What a gate says at its start.
+pub(crate) const READY: &str = "outrigger gate: ready";
+/// What it says when another one has the directory.
+pub(crate) const BUSY: &str = "outrigger gate: busy";
+/// What a reason begins with that kept it from starting.
+pub(crate) const FAILED: &str = "outrigger gate: cannot start: ";
+
+/// The length before a message.
+pub(crate) const LENGTH_BYTES: usize = 4;
+
+/// A message as bytes.
+pub(crate) fn encode(message: &impl Serialize, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; LENGTH_BYTES];
+    serde_json::to_writer(&mut bytes, message)?;
+    let length = bytes.len() - LENGTH_BYTES;
+    let prefix = u32::try_from(length).ok().filter(|_| length <= bytes_max);
+    let prefix = prefix.ok_or_else(|| io::Error::other("the message is too long"))?;
+    bytes[..LENGTH_BYTES].copy_from_slice(&prefix.to_le_bytes());
+    Ok(bytes)
+}
+
+/// How many bytes follow a length.
+pub(crate) fn length(prefix: [u8; LENGTH_BYTES], bytes_max: usize) -> io::Result<usize> {
+    let length = usize::try_from(u32::from_le_bytes(prefix)).ok();
+    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "the message is too long");
+    length.filter(|length| *length <= bytes_max).ok_or_else(invalid)
+}
+
+/// A message from its bytes.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
+    Ok(serde_json::from_slice(bytes)?)
+}

@@ -1,0 +1,152 @@
+//! Ready sets of grants.
+//!
+//! Owns their data (`ready/packages.toml`), and the grants for one repository. It must
+//! never grant what writes.
+
+use serde::Deserialize;
+
+use crate::host::{Host, parse_authority};
+use crate::network::{Grant, Scheme};
+
+/// When the data were last looked at.
+pub const DATE: &str = "2026-11-26";
+
+const PACKAGES: &str = include_str!("ready/packages.toml");
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Data {
+    date: String,
+    registry: Vec<Registry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Registry {
+    #[expect(dead_code, reason = "says in the data whose hosts these are")]
+    name: String,
+    hosts: Vec<String>,
+    /// Those that are asked without TLS as well: what they serve is signed.
+    #[serde(default)]
+    plain: Vec<String>,
+    /// The only paths that are read, if any are named.
+    #[serde(default)]
+    paths: Vec<String>,
+    /// Paths that are asked by POST, which change nothing.
+    #[serde(default)]
+    post: Vec<String>,
+}
+
+fn data() -> Data {
+    toml::from_str(PACKAGES).expect("a test reads the same data")
+}
+
+/// Registries of packages, to be read from.
+pub fn packages() -> Vec<Grant> {
+    let data = data();
+    debug_assert_eq!(data.date, DATE);
+    let mut grants = Vec::new();
+    for registry in data.registry {
+        for host in &registry.hosts {
+            let base = reading("packages", host, Scheme::Https, Scheme::Https.port());
+            grants.push(Grant { paths: registry.paths.clone(), ..base });
+            if !registry.post.is_empty() {
+                let base = reading("packages", host, Scheme::Https, Scheme::Https.port());
+                let methods = vec!["POST".to_owned()];
+                grants.push(Grant { methods, paths: registry.post.clone(), ..base });
+            }
+        }
+        for host in &registry.plain {
+            grants.push(reading("packages", host, Scheme::Http, Scheme::Http.port()));
+        }
+    }
+    grants
+}
+
+fn reading(name: &str, host: &str, scheme: Scheme, port: u16) -> Grant {
+    Grant {
+        name: name.to_owned(),
+        host: host.to_owned(),
+        port,
+        scheme,
+        methods: vec!["GET".to_owned(), "HEAD".to_owned()],
+        paths: Vec::new(),
+        queries: Vec::new(),
+        private: false,
+    }
+}
+
+/// What it takes to fetch from one repository, and from no other of its host. `None`: the
+/// remote is not one of HTTPS, or not a repository.
+pub fn git(remote_https_url: &str) -> Option<Vec<Grant>> {
+    let rest = remote_https_url.strip_prefix("https://")?;
+    let (authority, path) = rest.split_at(rest.find('/')?);
+    // Who the person is there is not for the sandbox.
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);
+    let (host, port) = parse_authority(authority)?;
+    let path = path.trim_end_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~+".contains(&byte);
+    if path.len() < 2 || !path.bytes().all(plain) || path.split('/').any(|part| part == "..") {
+        return None;
+    }
+    let host = match host {
+        Host::Name(name) => name,
+        Host::Address(address) => address.to_string(),
+    };
+    let both = |end: &str| vec![format!("{path}.git/{end}"), format!("{path}/{end}")];
+    let port = port.unwrap_or(Scheme::Https.port());
+    let refs = Grant {
+        methods: vec!["GET".to_owned()],
+        paths: both("info/refs"),
+        queries: vec!["service=git-upload-pack".to_owned()],
+        ..reading("git", &host, Scheme::Https, port)
+    };
+    let pack = Grant {
+        methods: vec!["POST".to_owned()],
+        paths: both("git-upload-pack"),
+        ..reading("git", &host, Scheme::Https, port)
+    };
+    Some(vec![refs, pack])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Network;
+    use crate::rules::Rules;
+
+    #[test]
+    fn the_data_are_as_dated_and_can_be_granted() {
+        assert_eq!(data().date, DATE);
+        let grants = packages();
+        for grant in &grants {
+            let reading = grant.methods == ["GET", "HEAD"];
+            assert!(reading || (grant.methods == ["POST"] && !grant.paths.is_empty()), "{grant:?}");
+            assert!(!grant.private);
+        }
+        assert!(grants.iter().any(|grant| grant.host == "files.pythonhosted.org"));
+        Rules::new(&Network { grants, proxy: None }).unwrap();
+    }
+
+    #[test]
+    fn a_repository_is_fetched_from_and_no_other() {
+        let grants = git("https://me:token@git.example.com:8443/org/repo.git").unwrap();
+        assert!(grants.iter().all(|grant| grant.host == "git.example.com" && grant.port == 8443));
+        assert_eq!(grants[0].paths, ["/org/repo.git/info/refs", "/org/repo/info/refs"]);
+        assert_eq!(grants[1].paths, ["/org/repo.git/git-upload-pack", "/org/repo/git-upload-pack"]);
+        for bad in [
+            "http://a.test/r",
+            "git@a.test:o/r",
+            "ssh://a.test/o/r",
+            "https://a.test",
+            "https://a.test/",
+            "https://a.test/*",
+            "https://a.test/o/../r",
+            "https://a.test/o%2fr",
+            "https://127.1/o/r",
+        ] {
+            assert_eq!(git(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! What the grants of a sandbox allow.
+//!
+//! Owns the decision, and the sentence for who is refused. Pure: values in, values out.
+
+use crate::flow::Refusal;
+use crate::host::{Host, Target, parse_authority};
+use crate::limits;
+use crate::network::{Grant, Network, Scheme};
+
+/// Grants in the form in which they are asked.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    rules: Vec<Rule>,
+    pub(crate) proxy: Option<UpstreamProxy>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    host: Pattern,
+    grant: Grant,
+}
+
+#[derive(Debug)]
+enum Pattern {
+    Exact(Host),
+    /// `.example.com`: what a host must end in, with something before it.
+    Beneath(String),
+}
+
+/// The operator's proxy, as it is dialled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UpstreamProxy {
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+    /// `user:password`.
+    pub(crate) user: Option<String>,
+    without: Vec<String>,
+}
+
+/// What was asked of a host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestLine<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: Option<&'a str>,
+}
+
+impl Rules {
+    /// From what the caller grants.
+    ///
+    /// # Errors
+    /// With a sentence, when a grant or the proxy can't be what was meant.
+    pub(crate) fn new(network: &Network) -> Result<Self, String> {
+        if network.grants.len() > limits::GRANTS_MAX {
+            return Err(format!("there are more than {} grants", limits::GRANTS_MAX));
+        }
+        let rules = network.grants.iter().map(Rule::new).collect::<Result<_, _>>()?;
+        let proxy = network.proxy.as_ref().map(UpstreamProxy::new).transpose()?;
+        Ok(Self { rules, proxy })
+    }
+
+    fn of<'a>(&'a self, target: &Target) -> impl Iterator<Item = &'a Grant> {
+        let rules = self.rules.iter().filter(|rule| rule.is_for(target));
+        rules.map(|rule| &rule.grant)
+    }
+
+    /// Whether there is a grant for a host at all.
+    pub(crate) fn knows(&self, target: &Target) -> bool {
+        self.of(target).next().is_some()
+    }
+
+    /// The grant that allows a request: of several, one that reaches furthest.
+    ///
+    /// # Errors
+    /// Why none does.
+    pub(crate) fn decide(
+        &self,
+        target: &Target,
+        asked: RequestLine<'_>,
+    ) -> Result<&Grant, Refusal> {
+        let mut refusal = Refusal::NotGranted;
+        let mut allowed = None;
+        for grant in self.of(target) {
+            if !allows_method(grant, asked.method) {
+                if refusal == Refusal::NotGranted {
+                    refusal = Refusal::Method;
+                }
+            } else if allows_path(grant, asked) {
+                if grant.private {
+                    return Ok(grant);
+                }
+                allowed = allowed.or(Some(grant));
+            } else {
+                refusal = Refusal::Path;
+            }
+        }
+        allowed.ok_or(refusal)
+    }
+
+    /// The sentence for a refusal of [`Rules::decide`].
+    pub(crate) fn words(
+        &self,
+        target: &Target,
+        asked: RequestLine<'_>,
+        refusal: Refusal,
+    ) -> String {
+        let (host, authority) = (&target.host, target.authority());
+        let wish = wish(target);
+        match refusal {
+            Refusal::Method => {
+                let mut methods: Vec<&str> = Vec::new();
+                for method in self.of(target).flat_map(|grant| &grant.methods) {
+                    if !methods.contains(&method.as_str()) {
+                        methods.push(method);
+                    }
+                }
+                let reading = methods.iter().all(|method| matches!(*method, "GET" | "HEAD"));
+                let what = if reading { "reading from " } else { "" };
+                format!(
+                    "the network of this sandbox allows {what}{authority} only ({}), not {}; \
+                     `--net {wish}` would allow it.",
+                    methods.join(", "),
+                    asked.method
+                )
+            }
+            Refusal::Path => format!(
+                "the network of this sandbox includes parts of {authority} only, and {} is none of \
+                 them; `--net {wish}` would allow it.",
+                cut(asked.path)
+            ),
+            _ => format!(
+                "the network of this sandbox does not include {host}:{}; `--net {wish}` would allow it.",
+                target.port
+            ),
+        }
+    }
+}
+
+/// What a person would write to allow a host.
+fn wish(target: &Target) -> String {
+    match (target.scheme, target.port) {
+        (Scheme::Https, 443) | (Scheme::Http, 80) => target.host.to_string(),
+        _ => format!("{}:{}", target.host, target.port),
+    }
+}
+
+/// The first bytes of a path.
+pub(crate) fn cut(path: &str) -> &str {
+    let mut end = path.len().min(limits::ROW_PATH_BYTES_MAX);
+    while !path.is_char_boundary(end) {
+        end -= 1;
+    }
+    &path[..end]
+}
+
+impl Rule {
+    fn new(grant: &Grant) -> Result<Self, String> {
+        let bad = || format!("{:?} is not a host that can be granted", cut(&grant.host));
+        let host = match grant.host.strip_prefix("*.") {
+            None => Pattern::Exact(Host::parse_bare(&grant.host).ok_or_else(bad)?),
+            Some(rest) => {
+                let name = Host::parse(rest).and_then(|host| host.name().map(str::to_owned));
+                Pattern::Beneath(format!(".{}", name.ok_or_else(bad)?))
+            }
+        };
+        Ok(Self { host, grant: grant.clone() })
+    }
+
+    fn is_for(&self, target: &Target) -> bool {
+        self.grant.port == target.port
+            && self.grant.scheme == target.scheme
+            && match (&self.host, &target.host) {
+                (Pattern::Exact(host), asked) => host == asked,
+                (Pattern::Beneath(end), Host::Name(name)) => {
+                    name.len() > end.len() && name.ends_with(end.as_str())
+                }
+                (Pattern::Beneath(_), Host::Address(_)) => false,
+            }
+    }
+}
+
+fn allows_method(grant: &Grant, method: &str) -> bool {
+    grant.methods.is_empty() || grant.methods.iter().any(|allowed| allowed == method)
+}
+
+fn allows_path(grant: &Grant, asked: RequestLine<'_>) -> bool {
+    let path = grant.paths.is_empty()
+        || (!is_ambiguous(asked.path) && grant.paths.iter().any(|glob| matches(glob, asked.path)));
+    let has = |wanted: &String| {
+        let mut pairs = asked.query.unwrap_or_default().split('&');
+        pairs.any(|pair| pair == wanted)
+    };
+    path && grant.queries.iter().all(has) && queries_are_single(grant, asked.query)
+}
+
+/// A name of which a value is asked stands once in the query: of several, servers choose.
+fn queries_are_single(grant: &Grant, query: Option<&str>) -> bool {
+    let name = |pair: &str| pair.split('=').next().map(str::to_ascii_lowercase);
+    grant.queries.iter().all(|wanted| {
+        let pairs = query.unwrap_or_default().split(['&', ';']);
+        pairs.filter(|pair| name(pair) == name(wanted)).count() == 1
+    })
+}
+
+/// Whether servers could read a path in another way than as it is written.
+fn is_ambiguous(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    let dots = path.replace("%2e", ".");
+    let steps = |segment: &str| matches!(segment.split(';').next(), Some("." | ".."));
+    !path.starts_with('/')
+        || path.contains(['\\', '\0'])
+        || ["%2f", "%5c", "%00", "%25"].iter().any(|code| path.contains(code))
+        || dots.split('/').any(steps)
+}
+
+/// Whether a text is what a glob says, in which `*` stands for any characters.
+fn matches(glob: &str, text: &str) -> bool {
+    let mut parts = glob.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.len() >= last.len() && rest.ends_with(last)
+}
+
+impl UpstreamProxy {
+    fn new(proxy: &crate::network::Proxy) -> Result<Self, String> {
+        let bad = || "the proxy has to be http://[user:password@]host:port".to_owned();
+        let rest = proxy.url.strip_prefix("http://").ok_or_else(bad)?;
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (user, authority) = match rest.rsplit_once('@') {
+            Some((user, authority)) => (Some(decoded(user).ok_or_else(bad)?), authority),
+            None => (None, rest),
+        };
+        let (host, port) = parse_authority(authority).ok_or_else(bad)?;
+        Ok(Self { host, port: port.unwrap_or(80), user, without: proxy.no_proxy.clone() })
+    }
+
+    /// Whether a host is reached through it.
+    pub(crate) fn is_for(&self, host: &Host) -> bool {
+        let host = host.to_string();
+        !self.without.iter().any(|entry| {
+            let entry = entry.trim().trim_start_matches("*.").trim_start_matches('.');
+            entry == "*"
+                || host.eq_ignore_ascii_case(entry)
+                || (!entry.is_empty() && {
+                    let end = format!(".{}", entry.to_ascii_lowercase());
+                    host.ends_with(&end)
+                })
+        })
+    }
+}
+
+/// A user and a password with what `%` stands for.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let code = [rest.next()?, rest.next()?];
+            let code = std::str::from_utf8(&code).ok()?;
+            bytes.push(u8::from_str_radix(code, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(host: &str, methods: &[&str], paths: &[&str], queries: &[&str]) -> Grant {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        Grant {
+            name: "test".to_owned(),
+            host: host.to_owned(),
+            port: 443,
+            scheme: Scheme::Https,
+            methods: owned(methods),
+            paths: owned(paths),
+            queries: owned(queries),
+            private: false,
+        }
+    }
+
+    fn decide(grants: &[Grant], host: &str, method: &str, path: &str) -> Result<(), Refusal> {
+        let network = Network { grants: grants.to_vec(), proxy: None };
+        let target = Target { scheme: Scheme::Https, host: Host::parse(host).unwrap(), port: 443 };
+        let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
+        let rules = Rules::new(&network).unwrap();
+        rules.decide(&target, RequestLine { method, path, query }).map(drop)
+    }
+
+    #[test]
+    fn hosts_match_whole_labels() {
+        let exact = [grant("example.com", &[], &[], &[])];
+        let beneath = [grant("*.example.com", &[], &[], &[])];
+        let get = |grants: &[Grant], host| decide(grants, host, "GET", "/");
+        assert_eq!(get(&exact, "example.com"), Ok(()));
+        for host in ["www.example.com", "example.com.evil.test", "notexample.com", "1.1.1.1"] {
+            assert_eq!(get(&exact, host), Err(Refusal::NotGranted), "{host}");
+        }
+        assert_eq!(get(&beneath, "a.example.com"), Ok(()));
+        assert_eq!(get(&beneath, "a.b.example.com"), Ok(()));
+        for host in ["example.com", "aexample.com", "example.com.evil.test"] {
+            assert_eq!(get(&beneath, host), Err(Refusal::NotGranted), "{host}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_refusal_is_named() {
+        let grants = [
+            grant("a.test", &["GET", "HEAD"], &["/x/*"], &[]),
+            grant("a.test", &["POST"], &["/y"], &[]),
+        ];
+        assert_eq!(decide(&grants, "a.test", "GET", "/x/1"), Ok(()));
+        assert_eq!(decide(&grants, "a.test", "POST", "/y"), Ok(()));
+        assert_eq!(decide(&grants, "a.test", "POST", "/x/1"), Err(Refusal::Path));
+        assert_eq!(decide(&grants, "a.test", "DELETE", "/x/1"), Err(Refusal::Method));
+        assert_eq!(decide(&grants, "b.test", "GET", "/x/1"), Err(Refusal::NotGranted));
+    }
+
+    #[test]
+    fn paths_with_two_readings_match_nothing() {
+        let grants = [grant("a.test", &[], &["/ok/*"], &[])];
+        for path in [
+            "/ok/../x",
+            "/ok/%2e%2e/x",
+            "/ok/.%2E/x",
+            "/ok/%2fx",
+            "/ok/%5Cx",
+            "/ok/\\x",
+            "/ok/%00",
+            "/ok/./x",
+            "/ok/..;/x",
+            "/ok/..",
+            "/ok/%252e%252e/x",
+            "/no",
+            "/OK/x",
+            "ok/x",
+            "*",
+        ] {
+            assert_eq!(decide(&grants, "a.test", "GET", path), Err(Refusal::Path), "{path}");
+        }
+        for path in ["/ok/", "/ok/a/b", "/ok/a..b", "/ok/...", "/ok/%20"] {
+            assert_eq!(decide(&grants, "a.test", "GET", path), Ok(()), "{path}");
+        }
+    }
+
+    #[test]
+    fn queries_are_asked_for_once() {
+        let grants = [grant("a.test", &[], &["/r"], &["service=git-upload-pack"])];
+        assert_eq!(decide(&grants, "a.test", "GET", "/r?service=git-upload-pack"), Ok(()));
+        assert_eq!(decide(&grants, "a.test", "GET", "/r?a=b&service=git-upload-pack"), Ok(()));
+        for query in [
+            "",
+            "?",
+            "?service=git-receive-pack",
+            "?service=git-upload-pack&service=git-receive-pack",
+            "?service=git-receive-pack;service=git-upload-pack",
+            "?xservice=git-upload-pack",
+            "?service=git-upload-packs",
+            "?SERVICE=x&service=git-upload-pack",
+        ] {
+            let path = format!("/r{query}");
+            assert_eq!(decide(&grants, "a.test", "GET", &path), Err(Refusal::Path), "{path}");
+        }
+    }
+
+    #[test]
+    fn globs_match_from_end_to_end() {
+        for (glob, text, expected) in [
+            ("/a", "/a", true),
+            ("/a", "/ab", false),
+            ("*", "", true),
+            ("/a*", "/a", true),
+            ("/*/b", "/x/y/b", true),
+            ("/*/b", "/b", false),
+            ("a*a", "a", false),
+            ("a*b*c", "aXbYc", true),
+            ("a*b*c", "abc", true),
+            ("a*bb*b", "abb", false),
+            ("a**b", "ab", true),
+        ] {
+            assert_eq!(matches(glob, text), expected, "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_is_taken_apart() {
+        let proxy = crate::network::Proxy {
+            url: "http://me:p%40ss@proxy.test:3128/".to_owned(),
+            no_proxy: vec![".corp.test".to_owned(), "direct.test".to_owned()],
+        };
+        let proxy = UpstreamProxy::new(&proxy).unwrap();
+        assert_eq!(proxy.user.as_deref(), Some("me:p@ss"));
+        assert_eq!((proxy.host.to_string().as_str(), proxy.port), ("proxy.test", 3128));
+        for (host, expected) in [
+            ("a.corp.test", false),
+            ("direct.test", false),
+            ("other.test", true),
+            ("xdirect.test", true),
+        ] {
+            assert_eq!(proxy.is_for(&Host::parse(host).unwrap()), expected, "{host}");
+        }
+    }
+}

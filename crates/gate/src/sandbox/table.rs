@@ -1,0 +1,188 @@
+//! The flows of a sandbox, counted.
+//!
+//! Owns the rows and what a caller has not seen of them. Rows of refusals are counted apart
+//! from the others: a flood of refused hosts displaces nothing that was reached.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::flow::{Flow, Flows, Refusal};
+use crate::limits;
+use crate::rules::cut;
+
+/// What came of a flow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Outcome {
+    /// The name of the grant.
+    Granted(String),
+    Refused(Refusal),
+}
+
+type Key = (String, u16, Outcome);
+
+/// All flows of one kind.
+#[derive(Debug)]
+pub(crate) struct Row {
+    clock: Arc<AtomicU64>,
+    changed: AtomicU64,
+    requests: AtomicU64,
+    sent_bytes: AtomicU64,
+    received_bytes: AtomicU64,
+    first_ms: u64,
+    path: Mutex<Option<String>>,
+}
+
+/// The flows of a sandbox.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    clock: Arc<AtomicU64>,
+    lost: AtomicU64,
+    rows: Mutex<Rows>,
+}
+
+#[derive(Debug, Default)]
+struct Rows {
+    rows: HashMap<Key, Arc<Row>>,
+    refused: usize,
+}
+
+impl Row {
+    fn new(clock: Arc<AtomicU64>) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            clock,
+            changed: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            sent_bytes: AtomicU64::new(0),
+            received_bytes: AtomicU64::new(0),
+            first_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            path: Mutex::new(None),
+        }
+    }
+
+    fn change(&self) {
+        let now = self.clock.fetch_add(1, Ordering::AcqRel) + 1;
+        self.changed.store(now, Ordering::Release);
+    }
+
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.change();
+    }
+
+    pub(crate) fn received(&self, bytes: usize) {
+        self.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.change();
+    }
+
+    fn flow(&self, (host, port, outcome): &Key) -> Flow {
+        let (grant, refusal) = match outcome {
+            Outcome::Granted(name) => (Some(name.clone()), None),
+            Outcome::Refused(refusal) => (None, Some(*refusal)),
+        };
+        Flow {
+            host: host.clone(),
+            port: *port,
+            grant,
+            refusal,
+            requests: self.requests.load(Ordering::Relaxed),
+            sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
+            received_bytes: self.received_bytes.load(Ordering::Relaxed),
+            first_ms: self.first_ms,
+            path: lock(&self.path).clone(),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Table {
+    /// Counts a request. The row is for its bytes; without one the table is full.
+    pub(crate) fn count(
+        &self,
+        host: &str,
+        port: u16,
+        outcome: Outcome,
+        path: Option<&str>,
+    ) -> Option<Arc<Row>> {
+        let row = self.row((host.to_owned(), port, outcome));
+        if let Some(row) = &row {
+            row.requests.fetch_add(1, Ordering::Relaxed);
+            if let Some(path) = path {
+                *lock(&row.path) = Some(cut(path).to_owned());
+            }
+            row.change();
+        } else {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        row
+    }
+
+    fn row(&self, key: Key) -> Option<Arc<Row>> {
+        let mut rows = lock(&self.rows);
+        if let Some(row) = rows.rows.get(&key) {
+            return Some(Arc::clone(row));
+        }
+        let refused = matches!(key.2, Outcome::Refused(_));
+        let full = if refused {
+            rows.refused >= limits::REFUSED_ROWS_MAX
+        } else {
+            rows.rows.len() - rows.refused >= limits::GRANTED_ROWS_MAX
+        };
+        if full {
+            return None;
+        }
+        rows.refused += usize::from(refused);
+        let row = Arc::new(Row::new(Arc::clone(&self.clock)));
+        rows.rows.insert(key, Arc::clone(&row));
+        Some(row)
+    }
+
+    /// What changed after a cursor, in the order of the changes.
+    pub(crate) fn flows(&self, after: u64) -> Flows {
+        // Read first: what changes meanwhile is told twice rather than never.
+        let cursor = self.clock.load(Ordering::Acquire);
+        let rows = lock(&self.rows);
+        let changed = |row: &Row| row.changed.load(Ordering::Acquire);
+        let mut new: Vec<_> = rows.rows.iter().filter(|(_, row)| changed(row) > after).collect();
+        new.sort_by_key(|(_, row)| changed(row));
+        let flows = new.into_iter().map(|(key, row)| row.flow(key)).collect();
+        Flows { flows, cursor, lost: self.lost.load(Ordering::Relaxed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_told_when_they_change() {
+        let table = Table::default();
+        let granted = || Outcome::Granted("g".to_owned());
+        let row = table.count("a", 1, granted(), None).unwrap();
+        table.count("b", 2, Outcome::Refused(Refusal::Path), Some("/x")).unwrap();
+        let first = table.flows(0);
+        assert_eq!(first.flows.len(), 2);
+        assert!(table.flows(first.cursor).flows.is_empty());
+        row.sent(5);
+        let second = table.flows(first.cursor);
+        assert_eq!(second.flows.len(), 1);
+        assert_eq!((second.flows[0].requests, second.flows[0].sent_bytes), (1, 5));
+    }
+
+    #[test]
+    fn refusals_leave_room_for_what_is_reached() {
+        let table = Table::default();
+        for host in 0..2000 {
+            table.count(&host.to_string(), 1, Outcome::Refused(Refusal::NotGranted), None);
+        }
+        assert!(table.count("a", 1, Outcome::Granted("g".to_owned()), None).is_some());
+        let flows = table.flows(0);
+        assert_eq!(flows.flows.len(), limits::REFUSED_ROWS_MAX + 1);
+        assert_eq!(flows.lost, 2000 - limits::REFUSED_ROWS_MAX as u64);
+    }
+}

@@ -1,0 +1,88 @@
+//! The socket by which the gate is asked.
+//!
+//! Owns who may ask, how long a request may take, and when the gate is not needed any more.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::registry::Registry;
+use crate::protocol::{self, Answer, Request};
+use crate::{limits, passing, task};
+
+/// Serves until no sandbox is open and nobody asked for a while.
+pub(super) async fn serve(socket: UnixListener, registry: Arc<Registry>) -> io::Result<()> {
+    let socket = tokio::net::UnixListener::from_std(socket)?;
+    let room = Arc::new(Semaphore::new(limits::REQUESTS_AT_ONCE_MAX));
+    let unused = Duration::from_millis(limits::UNUSED_MS_MAX);
+    let mut asked = Instant::now();
+    loop {
+        let accepted = tokio::time::timeout_at(asked + unused, socket.accept()).await;
+        let stream = match accepted {
+            Ok(Ok((stream, _))) => stream,
+            Ok(Err(_)) => {
+                tokio::time::sleep(Duration::from_millis(limits::ACCEPT_PAUSE_MS)).await;
+                continue;
+            }
+            Err(_) => {
+                let busy = room.available_permits() < limits::REQUESTS_AT_ONCE_MAX;
+                if registry.is_empty() && !busy {
+                    return Ok(());
+                }
+                asked = Instant::now();
+                continue;
+            }
+        };
+        asked = Instant::now();
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return Ok(()) };
+        let registry = Arc::clone(&registry);
+        task::start(async move {
+            let limit = Duration::from_millis(limits::REQUEST_MS_MAX);
+            // Whoever hung up or said nothing gets no answer.
+            let _ = tokio::time::timeout(limit, answer(stream, &registry)).await;
+            drop(permit);
+        });
+    }
+}
+
+async fn answer(mut stream: UnixStream, registry: &Registry) -> io::Result<()> {
+    let peer = rustix::net::sockopt::socket_peercred(&stream)?;
+    if peer.uid != rustix::process::geteuid() {
+        return Ok(());
+    }
+    let (request, fd) = receive(&mut stream).await?;
+    let answer = match request {
+        Request::Open { sandbox, network } => registry.open(&sandbox, &network, fd),
+        Request::Connection { sandbox } => registry.connection(&sandbox, fd),
+        Request::Flows { sandbox, after } => registry.flows(&sandbox, after),
+        Request::Close { sandbox, after } => registry.close(&sandbox, after),
+    };
+    let bytes = match protocol::encode(&answer, limits::ANSWER_BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) => protocol::encode(
+            &Answer::Refused(format!("the answer can't be given: {error}")),
+            limits::ANSWER_BYTES_MAX,
+        )?,
+    };
+    stream.write_all(&bytes).await
+}
+
+async fn receive(stream: &mut UnixStream) -> io::Result<(Request, Option<OwnedFd>)> {
+    let mut prefix = [0; protocol::LENGTH_BYTES];
+    let (got, fd) =
+        stream.async_io(Interest::READABLE, || passing::receive(&*stream, &mut prefix)).await?;
+    if got == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    stream.read_exact(&mut prefix[got..]).await?;
+    let mut bytes = vec![0; protocol::length(prefix, limits::REQUEST_BYTES_MAX)?];
+    stream.read_exact(&mut bytes).await?;
+    Ok((protocol::decode(&bytes)?, fd))
+}

@@ -1,0 +1,179 @@
+//! The sandboxes of a gate.
+//!
+//! Owns which there are, their listeners, and where their authorities are kept.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{Mode, OFlags};
+use tokio::sync::oneshot;
+
+use super::listener;
+use crate::flow::{Certificates, Refusal};
+use crate::network::Network;
+use crate::outside::Outside;
+use crate::protocol::Answer;
+use crate::rules::Rules;
+use crate::sandbox::{Arrival, Authority, Outcome, Sandbox};
+use crate::{inside, limits, task};
+
+/// The sandboxes of a gate.
+#[derive(Debug)]
+pub(super) struct Registry {
+    authorities: OwnedFd,
+    outside: Arc<Outside>,
+    sandboxes: Mutex<HashMap<String, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    sandbox: Arc<Sandbox>,
+    /// Ends the task that accepts, when it is dropped.
+    accepting: Option<oneshot::Sender<()>>,
+}
+
+impl Registry {
+    pub(super) fn new(dir: &OwnedFd, outside: Arc<Outside>) -> io::Result<Self> {
+        let name = "authorities";
+        match rustix::fs::mkdirat(dir, name, Mode::RWXU) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let authorities = rustix::fs::openat(dir, name, flags, Mode::empty())?;
+        Ok(Self { authorities, outside, sandboxes: Mutex::default() })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+        self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<Sandbox>> {
+        self.lock().get(name).map(|entry| Arc::clone(&entry.sandbox))
+    }
+
+    pub(super) fn open(&self, name: &str, network: &Network, fd: Option<OwnedFd>) -> Answer {
+        match self.try_open(name, network, fd) {
+            Ok(authority) => Answer::Opened(Certificates {
+                authority,
+                system: self.outside.roots_pem().to_owned(),
+            }),
+            Err(sentence) => Answer::Refused(sentence),
+        }
+    }
+
+    fn try_open(
+        &self,
+        name: &str,
+        network: &Network,
+        fd: Option<OwnedFd>,
+    ) -> Result<String, String> {
+        if !is_name(name) {
+            return Err("the sandbox has a name that the gate does not take".to_owned());
+        }
+        let rules = Rules::new(network)?;
+        if let Some(fd) = &fd {
+            listener::check(fd).map_err(|error| format!("the listener is of no use: {error}"))?;
+        }
+        let mut sandboxes = self.lock();
+        let full = sandboxes.len() >= limits::SANDBOXES_MAX;
+        let entry = match sandboxes.entry(name.to_owned()) {
+            std::collections::hash_map::Entry::Occupied(entry) => {
+                entry.get().sandbox.change(rules);
+                entry.into_mut()
+            }
+            std::collections::hash_map::Entry::Vacant(_) if full => {
+                return Err(format!("there are {} sandboxes already", limits::SANDBOXES_MAX));
+            }
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                let provider = self.outside.provider();
+                let authority = Authority::open(self.authorities.as_fd(), name, provider)
+                    .map_err(|error| format!("the sandbox gets no authority: {error}"))?;
+                let sandbox = Arc::new(Sandbox::new(rules, authority, Arc::clone(&self.outside)));
+                entry.insert(Entry { sandbox, accepting: None })
+            }
+        };
+        if let Some(fd) = fd {
+            entry.accepting = Some(accept(fd, &entry.sandbox));
+        }
+        Ok(entry.sandbox.authority.pem().to_owned())
+    }
+
+    pub(super) fn connection(&self, name: &str, fd: Option<OwnedFd>) -> Answer {
+        let Some(sandbox) = self.find(name) else { return Answer::Unknown };
+        let Some(fd) = fd else {
+            return Answer::Refused("no connection came with the request".to_owned());
+        };
+        if let Err(error) = listener::check_stream(&fd) {
+            return Answer::Refused(format!("the connection is of no use: {error}"));
+        }
+        let Some(room) = sandbox.room_now() else {
+            sandbox.table.count("", 0, Outcome::Refused(Refusal::Limit), None);
+            return Answer::Refused(format!(
+                "the sandbox has {} connections already",
+                limits::CONNECTIONS_MAX
+            ));
+        };
+        serve(&sandbox, Arrival { fd, room });
+        Answer::Taken
+    }
+
+    pub(super) fn flows(&self, name: &str, after: u64) -> Answer {
+        match self.find(name) {
+            Some(sandbox) => Answer::Flows(sandbox.table.flows(after)),
+            None => Answer::Unknown,
+        }
+    }
+
+    pub(super) fn close(&self, name: &str, after: u64) -> Answer {
+        let Some(entry) = self.lock().remove(name) else {
+            // What an earlier gate kept for it goes as well.
+            if is_name(name) {
+                Authority::remove(self.authorities.as_fd(), name);
+            }
+            return Answer::Unknown;
+        };
+        drop(entry.accepting);
+        entry.sandbox.end();
+        Authority::remove(self.authorities.as_fd(), name);
+        Answer::Flows(entry.sandbox.table.flows(after))
+    }
+}
+
+/// Starts to accept. It ends when what is given back is dropped.
+fn accept(fd: OwnedFd, sandbox: &Arc<Sandbox>) -> oneshot::Sender<()> {
+    let (keep, gone) = oneshot::channel::<()>();
+    let sandbox = Arc::clone(sandbox);
+    task::start(async move {
+        let serve = |arrival| serve(&sandbox, arrival);
+        tokio::select! {
+            // A listener that broke is the guest's own loss; it can be opened again.
+            _ = listener::accept(fd, Arc::clone(&sandbox), serve) => {}
+            _ = gone => {}
+        }
+    });
+    keep
+}
+
+fn serve(sandbox: &Arc<Sandbox>, arrival: Arrival) {
+    let sandbox = Arc::clone(sandbox);
+    task::start(async move {
+        let Arrival { fd, room } = arrival;
+        inside::serve(fd, sandbox).await;
+        drop(room);
+    });
+}
+
+/// What can be the name of a file, and nothing else.
+fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    (1..=limits::SANDBOX_NAME_BYTES_MAX).contains(&name.len())
+        && !name.starts_with('.')
+        && name.bytes().all(plain)
+}

@@ -1,0 +1,12 @@
+//! A gate as a process of its own, between hostile insides and hostile outsides.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod grants;
+mod hostile;
+mod names;
+mod places;
+mod process;
+mod smuggling;
+mod support;
+mod upstream;
