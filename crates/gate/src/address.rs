@@ -38,7 +38,8 @@ fn version_4(address: Ipv4Addr) -> Reach {
         [100, 64..=127, ..] => Private("shared between networks"),
         [192, 0, 0, _] => Private("reserved for protocols"),
         [198, 18 | 19, ..] => Private("for benchmarks"),
-        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Private("for documentation"),
+        // Those for documentation (RFC 5737) are nobody's own network: who routes one there
+        // means a host outside.
         [192, 88, 99, _] => Private("for relays"),
         [224..=239, ..] => Literal("multicast"),
         [255, 255, 255, 255] => Literal("broadcast"),
@@ -96,6 +97,7 @@ mod tests {
             "8.8.8.8",
             "172.32.0.1",
             "100.128.0.1",
+            "203.0.113.1",
             "2606:4700::1111",
             "2002:808:808::1",
         ] {
@@ -112,9 +114,6 @@ mod tests {
             "192.0.0.8",
             "198.18.0.1",
             "198.19.255.255",
-            "192.0.2.1",
-            "198.51.100.1",
-            "203.0.113.1",
             "::1",
             "fc00::1",
             "fd12::1",

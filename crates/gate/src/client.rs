@@ -95,12 +95,22 @@ impl NetworkClient {
         }
     }
 
-    /// Flows that changed since `after`, a cursor of the last answer; 0 for all.
+    /// Whether a gate is there in which a sandbox is open. Starts none.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub async fn is_open(&self, sandbox: &str) -> Result<bool, Error> {
+        let request = Request::Look { sandbox: sandbox.to_owned() };
+        let answer = self.with(move |place: &Place| place.ask_if_there(&request, None)).await?;
+        Ok(matches!(answer, Some(Answer::Taken)))
+    }
+
+    /// Takes what came since it was taken last: each flow is told once.
     ///
     /// # Errors
     /// [`Error::Unknown`] where the gate was started again and the sandbox is not open in it.
-    pub async fn flows(&self, sandbox: &str, after: u64) -> Result<Flows, Error> {
-        self.told(Request::Flows { sandbox: sandbox.to_owned(), after }).await
+    pub async fn flows(&self, sandbox: &str) -> Result<Flows, Error> {
+        self.told(Request::Flows { sandbox: sandbox.to_owned() }).await
     }
 
     /// Forgets a sandbox: its listener is closed, what is under way ends, and its authority is
@@ -108,8 +118,8 @@ impl NetworkClient {
     ///
     /// # Errors
     /// [`Error::Unknown`] where it is not open, as after a gate that was started again.
-    pub async fn close(&self, sandbox: &str, after: u64) -> Result<Flows, Error> {
-        self.told(Request::Close { sandbox: sandbox.to_owned(), after }).await
+    pub async fn close(&self, sandbox: &str) -> Result<Flows, Error> {
+        self.told(Request::Close { sandbox: sandbox.to_owned() }).await
     }
 
     async fn told(&self, request: Request) -> Result<Flows, Error> {

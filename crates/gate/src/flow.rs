@@ -13,13 +13,11 @@ pub struct Certificates {
     pub system: String,
 }
 
-/// Flows of a sandbox, and where to go on.
+/// What came of a sandbox since it was taken last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flows {
-    /// Rows that changed, each with its totals.
+    /// Each is told once.
     pub flows: Vec<Flow>,
-    /// To be given with the next question.
-    pub cursor: u64,
     /// Flows that found no room in the table.
     pub lost: u64,
 }

@@ -19,10 +19,12 @@ pub(crate) enum Request {
     Open { sandbox: String, network: Network },
     /// Takes one connection: the descriptor.
     Connection { sandbox: String },
-    /// Tells what changed.
-    Flows { sandbox: String, after: u64 },
+    /// Whether it is open.
+    Look { sandbox: String },
+    /// Takes what came since it was taken last.
+    Flows { sandbox: String },
     /// Forgets the sandbox.
-    Close { sandbox: String, after: u64 },
+    Close { sandbox: String },
 }
 
 /// What is answered.

@@ -9,3 +9,7 @@ pub const GUEST_SLACK_MS: u64 = 30_000;
 pub const GUEST_INBOX_FRAMES_MAX: usize = 64;
 /// Questions of one guest that are read without the runtime before other tasks have their turn.
 pub const SPINS_IN_A_ROW_MAX: u32 = 32;
+/// What a guest may send of a carried connection before it is given more room: a read of its
+/// own may pass the window.
+pub const RELAY_INBOX_BYTES_MAX: usize =
+    outrigger_sandbox::limits::RELAY_WINDOW_BYTES + outrigger_sandbox::limits::RELAY_PIECE_BYTES;

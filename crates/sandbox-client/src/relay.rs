@@ -19,15 +19,13 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::limits::RELAY_INBOX_BYTES_MAX;
 use crate::link::{greeted, lost};
 use crate::outbox::Outbox;
 use crate::task::start;
 
 /// Bytes read from the stream at once.
 const READ_BYTES: usize = 64 << 10;
-/// What a guest may send of a flow before it is given more room: a read of its own may pass
-/// the window.
-const INBOX_BYTES_MAX: usize = RELAY_WINDOW_BYTES + RELAY_PIECE_BYTES;
 
 /// A stream that carries connections; they end when it is dropped.
 #[derive(Debug)]
@@ -194,7 +192,7 @@ impl Carrier {
         let (reads, writes) = ours.into_split();
         let (inbox, pieces) = mpsc::unbounded_channel();
         let room = Arc::new(Semaphore::new(RELAY_WINDOW_BYTES));
-        let held = Arc::new(Semaphore::new(INBOX_BYTES_MAX));
+        let held = Arc::new(Semaphore::new(RELAY_INBOX_BYTES_MAX));
         let outbox = Arc::clone(&self.outbox);
         start(give(number, pieces, writes, Arc::clone(&held), outbox));
         start(take(number, reads, Arc::clone(&room), Arc::clone(&self.outbox)));

@@ -1,11 +1,13 @@
 //! What a backend, its keeper and its snapshots share.
 
 use outrigger_sandbox::{Capabilities, Error, SandboxId};
+use outrigger_sandbox_client::CarriedConnections;
+use std::collections::HashMap;
+use tokio::sync::Mutex;
 
 use crate::config::Config;
 use crate::due::DueTable;
 use crate::engine::Engine;
-use crate::networks::CarriedBySandbox;
 use crate::turns::SandboxTurns;
 use crate::used::UsedSandboxes;
 
@@ -21,7 +23,8 @@ pub(crate) struct DockerContext {
     pub(crate) used: UsedSandboxes,
     pub(crate) dues: DueTable,
     pub(crate) turns: SandboxTurns,
-    pub(crate) carried: CarriedBySandbox,
+    /// The streams that carry what connects inside, one for each life of a sandbox.
+    pub(crate) carried: Mutex<HashMap<SandboxId, CarriedConnections>>,
 }
 
 /// That there is no such sandbox, or that none of it lives.

@@ -1,23 +1,18 @@
 //! The way out of containers, which have no network: the guest carries each connection over a
 //! stream of its own.
 //!
-//! Owns the streams, one for each life of a sandbox. They end with this process.
+//! Owns when a stream is opened, one for each life of a sandbox. They end with this process.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use outrigger_sandbox::{ConnectionSink, Error, Listener, Networks, SandboxId};
-use outrigger_sandbox_client::{CarriedConnections, carry};
-use tokio::sync::Mutex;
+use outrigger_sandbox_client::carry;
 
 use crate::backend::Docker;
 use crate::context;
 use crate::live::{self, ContainerState};
 use crate::{held, stream};
-
-/// The streams that are open.
-pub(crate) type CarriedBySandbox = Mutex<HashMap<SandboxId, CarriedConnections>>;
 
 #[async_trait]
 impl Networks for Docker {

@@ -12,7 +12,7 @@ use outrigger_sandbox::{
 };
 use outrigger_sandbox_native::{Archive, Config, Launch, Native};
 use outrigger_sandbox_testing::FakeTrees;
-use outrigger_sandbox_testing::conformance::{self, Target};
+use outrigger_sandbox_testing::conformance::{self, SuiteTarget};
 
 /// Passes output on as it comes.
 struct Print;
@@ -50,7 +50,7 @@ async fn main() -> ExitCode {
             let filter = args.next();
             let native = Arc::new(native);
             let target =
-                Target { trees: Some(trees), networks: Some(native.clone()), backend: native };
+                SuiteTarget { trees: Some(trees), networks: Some(native.clone()), backend: native };
             let report = conformance::run(target, filter.as_deref()).await;
             print!("{}", report.let_off());
             println!("{report}");

@@ -64,7 +64,7 @@ const TABLES: &[&[Case]] = &[
 
 /// What the suite runs against.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct SuiteTarget {
     /// The backend.
     pub backend: Arc<dyn Backend>,
     /// Those that the backend was opened with, for mount points `/memory` and `/skills`;
@@ -74,7 +74,7 @@ pub struct Target {
     pub networks: Option<Arc<dyn Networks>>,
 }
 
-impl Target {
+impl SuiteTarget {
     /// A backend without trees and networks.
     #[must_use]
     pub fn new(backend: Arc<dyn Backend>) -> Self {
@@ -95,7 +95,7 @@ impl Target {
 /// Runs all cases whose name contains `filter`, a few at once, each in a sandbox of
 /// its own that is destroyed afterwards with all that was made of it. Those that
 /// strain the host come last, one after the other.
-pub async fn run(target: Target, filter: Option<&str>) -> SuiteReport {
+pub async fn run(target: SuiteTarget, filter: Option<&str>) -> SuiteReport {
     let capabilities = target.backend.capabilities();
     let wanted = |case: &Case| filter.is_none_or(|filter| case.name.contains(filter));
     let chosen: Vec<Case> =
@@ -125,7 +125,7 @@ pub async fn run(target: Target, filter: Option<&str>) -> SuiteReport {
 
 /// Statuses by number of the case, with how many milliseconds each took.
 async fn judge_all(
-    target: &Target,
+    target: &SuiteTarget,
     mut cases: VecDeque<(usize, Case)>,
     at_once: usize,
 ) -> BTreeMap<usize, (CaseStatus, u64)> {
@@ -153,8 +153,8 @@ async fn judge_all(
     }
 }
 
-async fn judge(target: Target, case: &Case) -> Outcome {
-    let Target { backend, trees, networks } = target;
+async fn judge(target: SuiteTarget, case: &Case) -> Outcome {
+    let SuiteTarget { backend, trees, networks } = target;
     let backend = &backend;
     let name = format!("conformance-{}", case.name.replace('/', "-"));
     let id = SandboxId::new(name).map_err(|error| error.to_string())?;

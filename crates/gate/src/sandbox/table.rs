@@ -25,8 +25,6 @@ type Key = (String, u16, Outcome);
 /// All flows of one kind.
 #[derive(Debug)]
 pub(crate) struct Row {
-    clock: Arc<AtomicU64>,
-    changed: AtomicU64,
     requests: AtomicU64,
     sent_bytes: AtomicU64,
     received_bytes: AtomicU64,
@@ -37,7 +35,6 @@ pub(crate) struct Row {
 /// The flows of a sandbox.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    clock: Arc<AtomicU64>,
     lost: AtomicU64,
     rows: Mutex<Rows>,
 }
@@ -49,11 +46,9 @@ struct Rows {
 }
 
 impl Row {
-    fn new(clock: Arc<AtomicU64>) -> Self {
+    fn new() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
-            clock,
-            changed: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             sent_bytes: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
@@ -62,37 +57,37 @@ impl Row {
         }
     }
 
-    fn change(&self) {
-        let now = self.clock.fetch_add(1, Ordering::AcqRel) + 1;
-        self.changed.store(now, Ordering::Release);
-    }
-
     pub(crate) fn sent(&self, bytes: usize) {
         self.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.change();
     }
 
     pub(crate) fn received(&self, bytes: usize) {
         self.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.change();
     }
 
-    fn flow(&self, (host, port, outcome): &Key) -> Flow {
+    /// What came since it was taken last; nothing if nothing did.
+    fn take(&self, (host, port, outcome): &Key) -> Option<Flow> {
+        let requests = self.requests.swap(0, Ordering::Relaxed);
+        let sent_bytes = self.sent_bytes.swap(0, Ordering::Relaxed);
+        let received_bytes = self.received_bytes.swap(0, Ordering::Relaxed);
+        if (requests, sent_bytes, received_bytes) == (0, 0, 0) {
+            return None;
+        }
         let (grant, refusal) = match outcome {
             Outcome::Granted(name) => (Some(name.clone()), None),
             Outcome::Refused(refusal) => (None, Some(*refusal)),
         };
-        Flow {
+        Some(Flow {
             host: host.clone(),
             port: *port,
             grant,
             refusal,
-            requests: self.requests.load(Ordering::Relaxed),
-            sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
-            received_bytes: self.received_bytes.load(Ordering::Relaxed),
+            requests,
+            sent_bytes,
+            received_bytes,
             first_ms: self.first_ms,
-            path: lock(&self.path).clone(),
-        }
+            path: lock(&self.path).take(),
+        })
     }
 }
 
@@ -115,7 +110,6 @@ impl Table {
             if let Some(path) = path {
                 *lock(&row.path) = Some(cut(path).to_owned());
             }
-            row.change();
         } else {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -137,21 +131,22 @@ impl Table {
             return None;
         }
         rows.refused += usize::from(refused);
-        let row = Arc::new(Row::new(Arc::clone(&self.clock)));
+        let row = Arc::new(Row::new());
         rows.rows.insert(key, Arc::clone(&row));
         Some(row)
     }
 
-    /// What changed after a cursor, in the order of the changes.
-    pub(crate) fn flows(&self, after: u64) -> Flows {
-        // Read first: what changes meanwhile is told twice rather than never.
-        let cursor = self.clock.load(Ordering::Acquire);
-        let rows = lock(&self.rows);
-        let changed = |row: &Row| row.changed.load(Ordering::Acquire);
-        let mut new: Vec<_> = rows.rows.iter().filter(|(_, row)| changed(row) > after).collect();
-        new.sort_by_key(|(_, row)| changed(row));
-        let flows = new.into_iter().map(|(key, row)| row.flow(key)).collect();
-        Flows { flows, cursor, lost: self.lost.load(Ordering::Relaxed) }
+    /// Takes what came since it was taken last, the oldest rows first.
+    pub(crate) fn take(&self) -> Flows {
+        let mut rows = lock(&self.rows);
+        let mut flows: Vec<Flow> =
+            rows.rows.iter().filter_map(|(key, row)| row.take(key)).collect();
+        flows.sort_by(|a, b| (a.first_ms, &a.host, a.port).cmp(&(b.first_ms, &b.host, b.port)));
+        // What nobody counts in any more makes room.
+        rows.rows.retain(|_, row| Arc::strong_count(row) > 1);
+        let refused = |key: &&Key| matches!(key.2, Outcome::Refused(_));
+        rows.refused = rows.rows.keys().filter(refused).count();
+        Flows { flows, lost: self.lost.swap(0, Ordering::Relaxed) }
     }
 }
 
@@ -160,18 +155,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_told_when_they_change() {
+    fn what_came_is_told_once() {
         let table = Table::default();
         let granted = || Outcome::Granted("g".to_owned());
         let row = table.count("a", 1, granted(), None).unwrap();
         table.count("b", 2, Outcome::Refused(Refusal::Path), Some("/x")).unwrap();
-        let first = table.flows(0);
-        assert_eq!(first.flows.len(), 2);
-        assert!(table.flows(first.cursor).flows.is_empty());
+        assert_eq!(table.take().flows.len(), 2);
+        assert!(table.take().flows.is_empty());
         row.sent(5);
-        let second = table.flows(first.cursor);
+        let second = table.take();
         assert_eq!(second.flows.len(), 1);
-        assert_eq!((second.flows[0].requests, second.flows[0].sent_bytes), (1, 5));
+        assert_eq!((second.flows[0].requests, second.flows[0].sent_bytes), (0, 5));
     }
 
     #[test]
@@ -181,7 +175,7 @@ mod tests {
             table.count(&host.to_string(), 1, Outcome::Refused(Refusal::NotGranted), None);
         }
         assert!(table.count("a", 1, Outcome::Granted("g".to_owned()), None).is_some());
-        let flows = table.flows(0);
+        let flows = table.take();
         assert_eq!(flows.flows.len(), limits::REFUSED_ROWS_MAX + 1);
         assert_eq!(flows.lost, 2000 - limits::REFUSED_ROWS_MAX as u64);
     }

@@ -61,8 +61,9 @@ async fn answer(mut stream: UnixStream, registry: &Registry) -> io::Result<()> {
     let answer = match request {
         Request::Open { sandbox, network } => registry.open(&sandbox, &network, fd),
         Request::Connection { sandbox } => registry.connection(&sandbox, fd),
-        Request::Flows { sandbox, after } => registry.flows(&sandbox, after),
-        Request::Close { sandbox, after } => registry.close(&sandbox, after),
+        Request::Look { sandbox } => registry.look(&sandbox),
+        Request::Flows { sandbox } => registry.flows(&sandbox),
+        Request::Close { sandbox } => registry.close(&sandbox),
     };
     let bytes = match protocol::encode(&answer, limits::ANSWER_BYTES_MAX) {
         Ok(bytes) => bytes,

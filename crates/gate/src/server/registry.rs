@@ -124,14 +124,21 @@ impl Registry {
         Answer::Taken
     }
 
-    pub(super) fn flows(&self, name: &str, after: u64) -> Answer {
+    pub(super) fn flows(&self, name: &str) -> Answer {
         match self.find(name) {
-            Some(sandbox) => Answer::Flows(sandbox.table.flows(after)),
+            Some(sandbox) => Answer::Flows(sandbox.table.take()),
             None => Answer::Unknown,
         }
     }
 
-    pub(super) fn close(&self, name: &str, after: u64) -> Answer {
+    pub(super) fn look(&self, name: &str) -> Answer {
+        match self.find(name) {
+            Some(_) => Answer::Taken,
+            None => Answer::Unknown,
+        }
+    }
+
+    pub(super) fn close(&self, name: &str) -> Answer {
         let Some(entry) = self.lock().remove(name) else {
             // What an earlier gate kept for it goes as well.
             if is_name(name) {
@@ -142,7 +149,7 @@ impl Registry {
         drop(entry.accepting);
         entry.sandbox.end();
         Authority::remove(self.authorities.as_fd(), name);
-        Answer::Flows(entry.sandbox.table.flows(after))
+        Answer::Flows(entry.sandbox.table.take())
     }
 }
 

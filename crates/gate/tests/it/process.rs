@@ -25,7 +25,7 @@ fn a_gate_that_is_started_again_has_the_same_authority() {
         let other = gate.open("b", Vec::new()).await;
         assert_ne!(first.opened.authority, other.opened.authority);
         gate.kill();
-        while gate.client.flows("a", 0).await.is_ok_and(|flows| flows.cursor == u64::MAX) {}
+        while gate.client.is_open("a").await.unwrap() {}
         let again = gate.open("a", Vec::new()).await;
         assert_eq!(first.opened, again.opened);
         assert_eq!(gate.pids().len(), 2);
@@ -37,7 +37,7 @@ fn a_closed_sandbox_gets_another_authority() {
     run(async {
         let gate = Gate::new(&Authority::new());
         let first = gate.open("a", Vec::new()).await;
-        gate.client.close("a", 0).await.unwrap();
+        gate.client.close("a").await.unwrap();
         assert!(std::fs::read_dir(gate.dir().join("authorities")).unwrap().next().is_none());
         let again = gate.open("a", Vec::new()).await;
         assert_ne!(first.opened.authority, again.opened.authority);
@@ -49,12 +49,12 @@ fn who_is_not_known_is_to_be_opened() {
     run(async {
         let gate = Gate::new(&Authority::new());
         // No gate is started to say so.
-        assert_eq!(gate.client.flows("a", 0).await.unwrap().flows, []);
-        assert_eq!(gate.client.close("a", 0).await.unwrap().flows, []);
+        assert_eq!(gate.client.flows("a").await.unwrap().flows, []);
+        assert_eq!(gate.client.close("a").await.unwrap().flows, []);
         assert!(gate.pids().is_empty());
         gate.open("b", Vec::new()).await;
-        assert!(matches!(gate.client.flows("a", 0).await, Err(Error::Unknown)));
-        assert!(matches!(gate.client.close("a", 0).await, Err(Error::Unknown)));
+        assert!(matches!(gate.client.flows("a").await, Err(Error::Unknown)));
+        assert!(matches!(gate.client.close("a").await, Err(Error::Unknown)));
         let (end, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let connection = gate.client.connection("a", OwnedFd::from(end)).await;
         assert!(matches!(connection, Err(Error::Unknown)));
@@ -73,7 +73,7 @@ fn many_who_ask_first_get_one_gate() {
         }
         // Those that were too many have ended, or the sandboxes would not all be in one.
         for sandbox in ["a", "b", "c", "d"] {
-            gate.client.flows(sandbox, 0).await.unwrap();
+            gate.client.flows(sandbox).await.unwrap();
         }
     });
 }

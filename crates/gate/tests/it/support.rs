@@ -99,9 +99,9 @@ impl Gate {
         Inside { address, opened }
     }
 
-    /// All flows of a sandbox so far.
+    /// What came of a sandbox since it was asked last.
     pub(crate) async fn flows(&self, sandbox: &str) -> Vec<Flow> {
-        self.client.flows(sandbox, 0).await.unwrap().flows
+        self.client.flows(sandbox).await.unwrap().flows
     }
 
     /// Waits for a flow.

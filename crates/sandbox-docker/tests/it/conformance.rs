@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::support::*;
 use expect_test::expect_file;
-use outrigger_sandbox_testing::conformance::{self, Target};
+use outrigger_sandbox_testing::conformance::{self, SuiteTarget};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_suite_passes() {
     let world = world().await;
     let docker = Arc::new(world.again().await);
-    let target = Target { networks: Some(docker.clone()), ..Target::new(docker) };
+    let target = SuiteTarget { networks: Some(docker.clone()), ..SuiteTarget::new(docker) };
     let report = conformance::run(target, None).await;
     println!("{report}");
     report.assert_passed();

@@ -6,10 +6,10 @@ use crate::support::*;
 use expect_test::expect;
 use outrigger_sandbox_native::{Config, Native};
 use outrigger_sandbox_testing::FakeTrees;
-use outrigger_sandbox_testing::conformance::{self, Target};
+use outrigger_sandbox_testing::conformance::{self, SuiteTarget};
 
-fn target(native: Arc<Native>, trees: Arc<FakeTrees>) -> Target {
-    Target { trees: Some(trees), networks: Some(native.clone()), backend: native }
+fn target(native: Arc<Native>, trees: Arc<FakeTrees>) -> SuiteTarget {
+    SuiteTarget { trees: Some(trees), networks: Some(native.clone()), backend: native }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use outrigger_sandbox::{
     Backend, Command, End, Error, ExecId, ExecOutcome, Execute, Sandbox, SandboxId,
 };
-use outrigger_sandbox_testing::conformance::{self, Target};
+use outrigger_sandbox_testing::conformance::{self, SuiteTarget};
 use outrigger_sandbox_testing::fake::{Disk, Fake};
 use std::sync::Arc;
 use std::time::Duration;
@@ -188,7 +188,7 @@ const LET_OFF: Expect = expect![[r#"
 
 #[tokio::test(start_paused = true)]
 async fn passes_the_suite_as_far_as_it_claims_to() {
-    let report = conformance::run(Target::new(Arc::new(Fake::new())), None).await;
+    let report = conformance::run(SuiteTarget::new(Arc::new(Fake::new())), None).await;
     report.assert_passed();
     LET_OFF.assert_eq(&report.let_off());
     let last = report.to_string().lines().last().unwrap().to_owned();
@@ -198,10 +198,11 @@ async fn passes_the_suite_as_far_as_it_claims_to() {
 #[tokio::test]
 async fn a_filter_chooses_cases_and_none_is_no_success() {
     let report =
-        conformance::run(Target::new(Arc::new(Fake::new())), Some("exec/exit_codes")).await;
+        conformance::run(SuiteTarget::new(Arc::new(Fake::new())), Some("exec/exit_codes")).await;
     report.assert_passed();
     assert_eq!(report.cases.len(), 1);
-    let empty = conformance::run(Target::new(Arc::new(Fake::new())), Some("no such case")).await;
+    let empty =
+        conformance::run(SuiteTarget::new(Arc::new(Fake::new())), Some("no such case")).await;
     assert!(std::panic::catch_unwind(|| empty.assert_passed()).is_err());
 }
 

@@ -6,7 +6,7 @@ use outrigger_sandbox::{
     LifecycleState, Lifetime, ListedSandbox, Sandbox, SandboxId, Snapshot, SnapshotId, Snapshots,
     Suspend,
 };
-use outrigger_sandbox_testing::conformance::{self, Target};
+use outrigger_sandbox_testing::conformance::{self, SuiteTarget};
 use outrigger_sandbox_testing::fake::Fake;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -304,7 +304,8 @@ impl Snapshots for FaultyBackend {
 async fn every_fault_fails_the_suite() {
     for (fault, cases) in FAULTS {
         let report =
-            conformance::run(Target::new(Arc::new(FaultyBackend::new(fault))), Some(cases)).await;
+            conformance::run(SuiteTarget::new(Arc::new(FaultyBackend::new(fault))), Some(cases))
+                .await;
         assert!(report.failed().next().is_some(), "{fault:?} passes {cases}");
     }
 }
