@@ -69,14 +69,16 @@ impl State {
             }
             Event::CompactionRequested { .. } => self.context.requested = true,
             Event::Cancelled { .. } => self.cancelled = true,
-            Event::Resumed { budget, turn, model, .. } => {
+            Event::Resumed { budget, turn, model, network, .. } => {
                 self.change_model(model.as_deref());
+                self.change_network(network.as_deref());
                 self.resumed(*budget, *turn, record.at_ms);
             }
             Event::TurnEnded(end) => self.turn_ended(end, record.at_ms),
             Event::Forked { cut, .. } => self.forked(cut, record.seq, record.at_ms),
             Event::Rewound { cut, .. } => self.rewound(cut, record.seq, record.at_ms),
             Event::Touched(touched) => self.note(touched),
+            Event::Reached(report) => self.labels.extend(report.labels()),
         }
         let waits = self.effects.all_asked();
         if let Some(turn) = &mut self.turn {

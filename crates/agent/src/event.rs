@@ -6,6 +6,7 @@
 
 mod cut;
 mod outcome;
+mod reached;
 mod touched;
 mod work;
 
@@ -21,6 +22,7 @@ use crate::{
 
 pub use cut::{Cut, CutSandbox};
 pub use outcome::{CallFault, Failure, ModelFault, Outcome, Product, ToolOutput, TurnEnd};
+pub use reached::{EgressFlow, EgressReport};
 pub use touched::{EntryChange, EntryRefused, Touched};
 pub use work::{Place, ToolCall, Work};
 
@@ -150,6 +152,9 @@ pub enum Event {
         /// The model that is asked from now on, if it is another one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<Box<ModelSpec>>,
+        /// What its first sandbox may reach from now on, if that is otherwise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        network: Option<Vec<String>>,
     },
     /// The turn is over.
     TurnEnded(TurnEnd),
@@ -170,4 +175,6 @@ pub enum Event {
     /// Files of memory or of skills were changed, read where that labels the session, or
     /// reached for in vain, by a tool or by a program in a sandbox.
     Touched(Arc<Touched>),
+    /// Commands in a sandbox reached something outside, or tried to.
+    Reached(Arc<EgressReport>),
 }

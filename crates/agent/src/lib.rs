@@ -53,8 +53,9 @@ pub use conversation::{
 pub use decide::{Next, Park};
 pub use effect::{Effect, Phase};
 pub use event::{
-    CallFault, Cut, CutSandbox, EntryChange, EntryRefused, Event, FORMAT, Failure, ModelFault,
-    Outcome, Place, Product, Record, ToolCall, ToolOutput, Touched, TurnEnd, Work,
+    CallFault, Cut, CutSandbox, EgressFlow, EgressReport, EntryChange, EntryRefused, Event, FORMAT,
+    Failure, ModelFault, Outcome, Place, Product, Record, ToolCall, ToolOutput, Touched, TurnEnd,
+    Work,
 };
 pub use ids::{Digest, Seq, SessionId};
 pub use labels::{OTHERS, label_of, labels_of};

@@ -20,6 +20,9 @@ pub struct SandboxSpec {
     /// one that is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
+    /// What it may reach, in the words of `--net`; nothing where it is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<String>,
     /// Whose it is.
     #[serde(default, skip_serializing_if = "SandboxScope::is_thread")]
     pub scope: SandboxScope,

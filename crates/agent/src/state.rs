@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 8;
+pub const FOLD: u32 = 9;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -267,6 +267,21 @@ impl State {
         if let (Some(spec), Some(model), false) = (&mut self.spec, model, self.cancelled) {
             Arc::make_mut(spec).model = model.clone();
         }
+    }
+
+    pub(crate) fn change_network(&mut self, network: Option<&[String]>) {
+        if let (Some(spec), Some(network), false) = (&mut self.spec, network, self.cancelled)
+            && let Some(first) = Arc::make_mut(spec).sandboxes.first_mut()
+        {
+            first.network = network.to_vec();
+        }
+    }
+
+    /// What a sandbox may reach, in the words of `--net`.
+    #[must_use]
+    pub fn network(&self, sandbox: &str) -> &[String] {
+        let spec = self.spec.as_deref().and_then(|spec| spec.sandbox(sandbox));
+        spec.map_or(&[], |sandbox| &sandbox.network)
     }
 
     /// Whether a person stopped what runs: nothing further starts.

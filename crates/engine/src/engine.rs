@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::driver::retry::RetryingJournal;
-use crate::{Clock, Error, Feed, MemoryService, RuleSource, SandboxConfig};
+use crate::{Clock, Egress, Error, Feed, MemoryService, RuleSource, SandboxConfig};
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub struct Parts {
     pub sandboxes: BTreeMap<String, SandboxConfig>,
     /// The servers outside whose tools sessions can have, by name.
     pub outside: BTreeMap<String, OutsideServer>,
+    /// What lets sandboxes reach something outside, where anything does.
+    pub egress: Option<Arc<dyn Egress>>,
     /// Memory and skills, where sessions have them.
     pub memory: Option<MemoryService>,
     /// The rules in force.

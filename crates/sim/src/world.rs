@@ -186,6 +186,7 @@ impl World {
             blobs: Arc::new(self.journal.clone()),
             model,
             sandboxes: [(SANDBOX.to_owned(), config)].into(),
+            egress: None,
             outside: tool_server.servers(),
             memory: None,
             rules: Arc::new(rules.clone()),

@@ -2,6 +2,7 @@
 
 use outrigger_agent::FileBaseline;
 use outrigger_sandbox::ExecId;
+use std::collections::BTreeMap;
 
 use crate::parsed::ParsedCall;
 
@@ -20,6 +21,8 @@ pub struct Invocation<'a> {
     /// How long its command may run at the most, in milliseconds, whatever its arguments say:
     /// what the session's limits leave.
     pub command_ms_max: Option<u64>,
+    /// Variables that its command has beside the sandbox's own, and in their place.
+    pub env: BTreeMap<String, String>,
 }
 
 /// What a command took, as its sandbox says.

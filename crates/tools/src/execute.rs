@@ -25,6 +25,7 @@ pub(crate) async fn execute(
         deadline_ms: timeout_ms,
         streams: Streams::Merged,
         spill_after_bytes: Some(limits::SPILL_AFTER_BYTES),
+        env: call.env.clone(),
         ..Execute::new(call.exec.clone(), Command::Shell(command))
     };
     let done = namespace.execute(request, sink).await?;

@@ -215,5 +215,6 @@ fn line(before: &State, event: &Event) -> Option<String> {
         Event::Forked { cut, .. } => format!("forked at {}", cut.at),
         Event::Rewound { cut, .. } => format!("rewound to {}", cut.at),
         Event::Touched(touched) => format!("touched {}", touched.changes.len()),
+        Event::Reached(report) => format!("reached {}", report.flows.len()),
     })
 }

@@ -251,7 +251,7 @@ fn a_denial_ends_the_turn_and_resumed_it_asks_again() {
     let soft = Shortfall::of_session(Cause::Soft(Measure::Money));
     assert_eq!(bench.state.ended(), Some(&TurnEnd::OutOfBudget(soft)));
     let by = || "person:local".to_owned();
-    bench.append(Event::Resumed { by: by(), budget: None, turn: None, model: None });
+    bench.append(Event::Resumed { by: by(), budget: None, turn: None, model: None, network: None });
     assert_eq!(bench.park(), Park::Answers(ids));
     // Who raises the budget has said yes, and who lowers it has not.
     for (budget, starts) in [(500_000, false), (500_000, false), (900_000, true)] {
@@ -262,6 +262,7 @@ fn a_denial_ends_the_turn_and_resumed_it_asks_again() {
             budget: Some(money(budget)),
             turn: None,
             model: None,
+            network: None,
         });
         assert_eq!(matches!(bench.run(), Next::Perform(_)), starts, "{budget}");
     }
@@ -309,7 +310,13 @@ fn an_account_without_room_ends_the_turn_when_what_runs_is_over() {
     assert_eq!((bench.state.spent(), bench.state.reserved()), (reserved, Amounts::default()));
     assert_eq!(bench.park(), Park::Message);
     assert_eq!(bench.state.out_of_budget(), Some(&shortfall()));
-    bench.append(Event::Resumed { by: "p".to_owned(), budget: None, turn: None, model: None });
+    bench.append(Event::Resumed {
+        by: "p".to_owned(),
+        budget: None,
+        turn: None,
+        model: None,
+        network: None,
+    });
     assert_eq!(bench.flying(), [id]);
     let mut bench = Bench::with_task(priced(Limit::NONE, Limit::NONE));
     bench.flying();
@@ -320,7 +327,13 @@ fn an_account_without_room_ends_the_turn_when_what_runs_is_over() {
     again.append(Event::Withheld { effect: id, shortfall: shortfall() });
     assert_eq!(again.park(), Park::Message);
     assert_eq!(again.state.out_of_budget(), Some(&shortfall()));
-    again.append(Event::Resumed { by: "p".to_owned(), budget: None, turn: None, model: None });
+    again.append(Event::Resumed {
+        by: "p".to_owned(),
+        budget: None,
+        turn: None,
+        model: None,
+        network: None,
+    });
     assert_eq!(again.flying(), [id]);
 }
 

@@ -471,7 +471,13 @@ fn a_paused_reply_is_taken_up_with_the_same_conversation() {
         Bench::with_task(Spec { budget: Limit { steps: Some(1), ..spec().budget }, ..spec() });
     bench.reply(Reply { stop: Stop::Paused, ..answer("Wait") });
     let budget = Some(spec().budget);
-    bench.append(Event::Resumed { by: "p".to_owned(), budget, turn: None, model: None });
+    bench.append(Event::Resumed {
+        by: "p".to_owned(),
+        budget,
+        turn: None,
+        model: None,
+        network: None,
+    });
     bench.flying();
     expect![[r#"
         message "Do it."

@@ -181,6 +181,7 @@ fn neither_spends_twice_nor_makes_unspent() {
 fn what_is_shared_is_not_the_sessions_to_cut() {
     let mut spec = spec();
     spec.sandboxes = vec![outrigger_agent::SandboxSpec {
+        network: Vec::new(),
         name: "work".to_owned(),
         backend: "fake".to_owned(),
         isolation_min: "none".to_owned(),

@@ -235,7 +235,7 @@ fn event(tape: &mut Tape) -> Event {
         14 => {
             let budget = tape.rarely(128).then(|| limit(tape));
             let turn = tape.rarely(128).then(|| limits(tape));
-            Event::Resumed { by, budget, turn, model: None }
+            Event::Resumed { by, budget, turn, model: None, network: None }
         }
         _ => Event::TurnEnded(
             [TurnEnd::Answered, TurnEnd::Interrupted, TurnEnd::Cancelled, TurnEnd::StepsExhausted]

@@ -97,6 +97,7 @@ impl Ledger {
             }
             Event::Said(_)
             | Event::Touched(_)
+            | Event::Reached(_)
             | Event::SandboxLost { .. }
             | Event::SandboxKept { .. }
             | Event::Interrupted { .. }

@@ -13,7 +13,7 @@ pub(crate) fn limit(steps: u64, tokens: u64) -> Limit {
 }
 
 fn resumed(budget: Option<Limit>, turn: Option<TurnLimits>) -> Event {
-    Event::Resumed { by: "person:local".to_owned(), budget, turn, model: None }
+    Event::Resumed { by: "person:local".to_owned(), budget, turn, model: None, network: None }
 }
 
 #[test]

@@ -15,7 +15,13 @@ fn cancelled() -> Event {
 }
 
 fn resumed() -> Event {
-    Event::Resumed { by: "person:local".to_owned(), budget: None, turn: None, model: None }
+    Event::Resumed {
+        by: "person:local".to_owned(),
+        budget: None,
+        turn: None,
+        model: None,
+        network: None,
+    }
 }
 
 /// A session with one command in flight and another waiting for it.

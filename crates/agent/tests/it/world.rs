@@ -336,7 +336,13 @@ impl World {
             steps_max: u64::from(self.tape.below(10)),
             wall_ms_max: u64::from(self.tape.byte()) * 100,
         });
-        self.append(Event::Resumed { by: "p".to_owned(), budget, turn, model: None });
+        self.append(Event::Resumed {
+            by: "p".to_owned(),
+            budget,
+            turn,
+            model: None,
+            network: None,
+        });
     }
 
     /// The harness dies, and another one folds the journal and takes over.

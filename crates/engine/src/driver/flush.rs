@@ -122,6 +122,9 @@ pub(crate) fn settle(engine: &Engine, run: &mut SessionRun, done: Completion) {
         run.push(at_ms, Event::SandboxLost { sandbox, generation, loss });
     }
     note(run, done.touched.clone(), at_ms);
+    if let Some(report) = done.reached.clone() {
+        run.push(at_ms, Event::Reached(Arc::new(report)));
+    }
     let (effect, outcome) = (done.effect, done.outcome.clone());
     let (spent, estimated) = (done.spent, done.estimated);
     run.push(at_ms, Event::Settled { effect, outcome, spent, estimated });

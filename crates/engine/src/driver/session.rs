@@ -4,7 +4,8 @@
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use outrigger_agent::{
-    Amounts, Event, Loss, Outcome, Park, Record, Seq, SessionId, SnapshotRef, State, Touched, Work,
+    Amounts, EgressReport, Event, Loss, Outcome, Park, Record, Seq, SessionId, SnapshotRef, State,
+    Touched, Work,
 };
 use outrigger_sandbox::Sandbox;
 use outrigger_tools::ParsedCall;
@@ -35,13 +36,16 @@ pub(crate) struct Completion {
     pub(crate) attached: Option<(String, Arc<dyn Sandbox>)>,
     /// What was done to entries of memory and skills meanwhile.
     pub(crate) touched: Touched,
+    /// What its sandbox reached outside.
+    pub(crate) reached: Option<EgressReport>,
 }
 
 impl Completion {
     /// An end in which no sandbox had a part.
     pub(crate) fn new(effect: Seq, outcome: Outcome, spent: Amounts) -> Self {
         let (lost, kept, attached, touched) = (None, None, None, Touched::default());
-        Self { effect, outcome, spent, estimated: false, lost, kept, attached, touched }
+        let (estimated, reached) = (false, None);
+        Self { effect, outcome, spent, estimated, lost, kept, attached, touched, reached }
     }
 
     /// An end of which not all that it cost was counted.

@@ -2,14 +2,16 @@
 //! sandbox is made or woken for those.
 
 use outrigger_agent::{
-    Amounts, FileBaseline, Loss, Outcome, Phase, Place, Product, Seq, SessionId, Status, ToolCall,
-    ToolOutput, Touched, command_ms_max,
+    Amounts, EgressReport, FileBaseline, Loss, Outcome, Phase, Place, Product, Seq, SessionId,
+    Status, ToolCall, ToolOutput, Touched, command_ms_max,
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::{CommandTime, Invocation, ParsedCall};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
+use crate::egress::{CommandNetwork, SandboxNetwork};
 use crate::memory::{self, SessionMemory};
 use crate::sandbox::attach::AttachError;
 use crate::sandbox::handle::{self, SandboxHandle};
@@ -37,6 +39,7 @@ pub(super) fn call(
     let attempt = ToolAttempt {
         memory: memory::of_effect(engine, run, effect, &parsed),
         call: parsed,
+        effect,
         exec: match place {
             Some(place) => place.exec.clone(),
             None => run.session.effect(effect),
@@ -51,7 +54,8 @@ pub(super) fn call(
         OutputForwarder { feed: engine.feed().clone(), session: run.session.clone(), effect };
     Some(async move {
         let since_ms = clock.now_ms();
-        let AttemptEnd { mut outcome, lost, attached, took } = attempt.perform(&sink).await;
+        let AttemptEnd { mut outcome, lost, attached, took, reached } =
+            attempt.perform(&sink).await;
         let touched = match &attempt.memory {
             Some(memory) => {
                 attempt.say_what_is_not_served(&mut outcome);
@@ -60,10 +64,11 @@ pub(super) fn call(
             None => Touched::default(),
         };
         let passed_ms = clock.now_ms().saturating_sub(since_ms);
-        let spent = spent(&outcome, took, passed_ms, reserved);
+        let egress_bytes = reached.as_ref().map_or(0, EgressReport::sent_bytes);
+        let spent = Amounts { egress_bytes, ..spent(&outcome, took, passed_ms, reserved) };
         let estimated = matches!(outcome, Outcome::Unknown { .. });
         let done = Completion::new(effect, outcome, spent);
-        Completion { touched, estimated, lost, attached, ..done }
+        Completion { touched, estimated, lost, attached, reached, ..done }
     })
 }
 
@@ -76,7 +81,10 @@ pub(super) fn sandbox_of(
 ) -> ToolSandbox {
     let handle = handle::of(engine, &run.session, &run.state, &place.sandbox);
     let known = run.sandboxes.get(&place.sandbox).cloned();
-    ToolSandbox { handle, known, place: place.clone(), kind }
+    let words = run.state.network(&place.sandbox);
+    let egress = engine.parts.egress.clone();
+    let network = egress.map(|egress| SandboxNetwork::new(egress, &place.sandbox, words));
+    ToolSandbox { handle, known, place: place.clone(), kind, network }
 }
 
 /// What one attempt at a call came to.
@@ -88,11 +96,13 @@ pub(super) struct AttemptEnd {
     pub(super) attached: Option<(String, Arc<dyn Sandbox>)>,
     /// What a command took.
     pub(super) took: Option<CommandTime>,
+    /// What its sandbox reached meanwhile.
+    pub(super) reached: Option<EgressReport>,
 }
 
 impl AttemptEnd {
     pub(super) fn new(outcome: Outcome) -> Self {
-        Self { outcome, lost: None, attached: None, took: None }
+        Self { outcome, lost: None, attached: None, took: None, reached: None }
     }
 }
 
@@ -120,6 +130,7 @@ pub(super) fn spent(
 
 struct ToolAttempt {
     call: Arc<ParsedCall>,
+    effect: Seq,
     /// What the sandbox knows it by.
     exec: String,
     /// Nothing for a call about memory or skills alone.
@@ -139,6 +150,7 @@ pub(super) struct ToolSandbox {
     known: Option<Arc<dyn Sandbox>>,
     pub(super) place: Place,
     kind: AttemptKind,
+    network: Option<SandboxNetwork>,
 }
 
 /// What is said of a call about memory in a session that is driven without.
@@ -154,14 +166,17 @@ impl ToolAttempt {
             return AttemptEnd::new(Outcome::Unknown { evidence });
         };
         let (seen, command_ms_max) = (self.seen.as_ref(), self.command_ms_max);
-        let call = Invocation { parsed: &self.call, exec, seen, command_ms_max };
+        let call =
+            Invocation { parsed: &self.call, exec, seen, command_ms_max, env: BTreeMap::new() };
         if let (Some(memory), AttemptKind::Interrupted) = (&self.memory, self.kind)
             && let Some(output) = memory.done_before(&call).await
         {
             return AttemptEnd::new(Outcome::Done(Product::Output(output)));
         }
         match (&self.sandbox, &self.memory) {
-            (Some(sandbox), memory) => sandbox.perform(&call, memory.as_ref(), sink).await,
+            (Some(sandbox), memory) => {
+                sandbox.perform(call, self.effect, memory.as_ref(), sink).await
+            }
             (None, Some(memory)) => {
                 let done = outrigger_tools::perform(&call, &memory.namespace(), sink).await;
                 let done = done.map(|(output, _)| Outcome::Done(Product::Output(output)));
@@ -194,7 +209,8 @@ impl ToolSandbox {
     /// nothing a second time.
     async fn perform(
         &self,
-        call: &Invocation<'_>,
+        mut call: Invocation<'_>,
+        effect: Seq,
         memory: Option<&SessionMemory>,
         sink: &OutputForwarder,
     ) -> AttemptEnd {
@@ -210,7 +226,10 @@ impl ToolSandbox {
             };
             let namespace = memory.map(SessionMemory::namespace).unwrap_or_default();
             let namespace = namespace.with_sandbox(Arc::clone(&sandbox));
-            let (outcome, took) = match outrigger_tools::perform(call, &namespace, sink).await {
+            let network = self.open(&call, &*sandbox).await;
+            call.env.clone_from(&network.env);
+            let done = outrigger_tools::perform(&call, &namespace, sink).await;
+            let (mut outcome, took) = match done {
                 Ok((output, took)) => (Outcome::Done(Product::Output(output)), took),
                 Err(error @ Error::Lost { .. }) => {
                     died = Some(error);
@@ -218,10 +237,28 @@ impl ToolSandbox {
                 }
                 Err(error) => (not_known(&error), None),
             };
+            let reached = match self.network_of(&call) {
+                Some(asked) => asked.report(&network, effect, sandbox.id(), &mut outcome).await,
+                None => None,
+            };
             let attached = Some((self.place.sandbox.clone(), sandbox));
-            return AttemptEnd { attached, took, ..AttemptEnd::new(outcome) };
+            return AttemptEnd { attached, took, reached, ..AttemptEnd::new(outcome) };
         }
         self.missing(AttachError::Lost(Loss::Gone), died.as_ref())
+    }
+
+    /// The network of a call, if it runs programs.
+    fn network_of(&self, call: &Invocation<'_>) -> Option<&SandboxNetwork> {
+        self.network.as_ref().filter(|_| call.parsed.command().is_some())
+    }
+
+    async fn open(&self, call: &Invocation<'_>, sandbox: &dyn Sandbox) -> CommandNetwork {
+        match (self.network_of(call), &self.handle) {
+            (Some(network), Ok(handle)) => {
+                network.open(sandbox, &handle.backend.capabilities().backend).await
+            }
+            _ => CommandNetwork::default(),
+        }
     }
 
     /// The sandbox as this driver holds it, if it is still in the life that the journal names.

@@ -115,7 +115,13 @@ impl Engine {
         };
         let exec = ExecId::new(session.effect(effect))
             .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
-        let invocation = Invocation { parsed: &parsed, exec, seen: None, command_ms_max: None };
+        let invocation = Invocation {
+            parsed: &parsed,
+            exec,
+            seen: None,
+            command_ms_max: None,
+            env: std::collections::BTreeMap::new(),
+        };
         let memory = memory::preview(self, session, state, effect, &parsed);
         let Some(name) = state.sandbox_for(call) else {
             let Some(memory) = memory else { return Ok(None) };

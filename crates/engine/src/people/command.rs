@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::pictures::ensure_shown;
 use crate::driver::journal;
+use crate::sandbox::sandbox_id;
 use crate::{Engine, Error, limits};
 
 /// What is otherwise from where a session is resumed on. What is `None` stays as it was.
@@ -20,6 +21,8 @@ pub struct ResumeChange {
     pub turn: Option<TurnLimits>,
     /// The model.
     pub model: Option<ModelSpec>,
+    /// What the first sandbox may reach, in the words of `--net`.
+    pub network: Option<Vec<String>>,
 }
 
 impl Engine {
@@ -141,14 +144,14 @@ impl Engine {
         by: &str,
         change: ResumeChange,
     ) -> Result<(), Error> {
-        let ResumeChange { budget, turn, model } = change;
+        let ResumeChange { budget, turn, model, network } = change;
         let (by, model) = (by.to_owned(), model.map(Box::new));
         self.command(session, |state| {
             if model.is_some() && state.subagents(session).next().is_some() {
                 return Err(Error::SubagentsRun(session.clone()));
             }
-            let (by, model) = (by.clone(), model.clone());
-            let event = Event::Resumed { by, budget, turn, model };
+            let (by, model, network) = (by.clone(), model.clone(), network.clone());
+            let event = Event::Resumed { by, budget, turn, model, network };
             match state.spec().and_then(|spec| spec.parent()) {
                 Some(parent) => Err(Error::Subagent {
                     session: session.clone(),
@@ -157,7 +160,15 @@ impl Engine {
                 None => ensure_open(session, state).map(|()| event),
             }
         })
-        .await
+        .await?;
+        // What is taken back is so at once, also from what runs in the background.
+        if let (Some([]), Some(egress)) = (network.as_deref(), &self.parts.egress)
+            && let Some(spec) = self.state(session).await?.spec()
+            && let Some(first) = spec.sandboxes.first()
+        {
+            egress.close(&sandbox_id(session, &first.name)).await;
+        }
+        Ok(())
     }
 
     /// The state of a session.

@@ -143,6 +143,9 @@ async fn sandboxes_of(
                 return;
             }
         }
+        if let Some(egress) = &engine.parts.egress {
+            egress.close(&listed.id).await;
+        }
         match backend.destroy(&listed.id).await {
             Ok(()) => report.sandboxes.push(listed.id),
             Err(source) => {

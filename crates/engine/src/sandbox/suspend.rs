@@ -36,7 +36,7 @@ pub async fn suspend(engine: &Engine, session: &SessionId) -> Result<Vec<Warning
         let Ok(handle) = handle::of(engine, session, &state, &name) else { continue };
         warnings.extend(snapshot_disk(engine, session, &mut state, &name, &handle).await?);
         if current_park(engine, session, &state).await?.is_some() {
-            warnings.extend(suspend_sandbox(&name, &handle).await);
+            warnings.extend(suspend_sandbox(engine, &name, &handle).await);
         }
     }
     let below = matches!(current_park(engine, session, &state).await?, Some(Park::Answers(_)));
@@ -61,6 +61,9 @@ pub async fn discard(engine: &Engine, session: &SessionId, state: &State) -> Vec
         }
         if let Some(memory) = &engine.parts.memory {
             memory.served.forget(&handle.id);
+        }
+        if let Some(egress) = &engine.parts.egress {
+            egress.close(&handle.id).await;
         }
         if let Err(source) = handle.backend.destroy(&handle.id).await {
             warnings.push(Warning::NotRemoved { name: handle.id.to_string(), source });
@@ -187,13 +190,19 @@ async fn append_one(
 }
 
 /// As deeply as is wanted and offered.
-async fn suspend_sandbox(name: &str, handle: &SandboxHandle) -> Option<Warning> {
+async fn suspend_sandbox(engine: &Engine, name: &str, handle: &SandboxHandle) -> Option<Warning> {
     let wanted = handle.retention.suspend.filter(|_| !handle.shared)?;
     let offered = handle.backend.capabilities().suspend.iter().copied();
     let how: Suspend = offered.filter(|offered| *offered <= wanted).max()?;
     match handle.backend.suspend(&handle.id, how).await {
-        Ok(())
-        | Err(
+        Ok(()) => {
+            // Nothing runs that could reach anything.
+            if let (Suspend::Cold, Some(egress)) = (how, &engine.parts.egress) {
+                egress.close(&handle.id).await;
+            }
+            None
+        }
+        Err(
             SandboxError::Busy { .. }
             | SandboxError::Absent { .. }
             | SandboxError::Unsupported { .. },

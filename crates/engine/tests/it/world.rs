@@ -53,6 +53,7 @@ pub(crate) struct World {
 /// A sandbox of a session, as it asks for it.
 pub(crate) fn asked(name: &str, scope: SandboxScope) -> SandboxSpec {
     SandboxSpec {
+        network: Vec::new(),
         name: name.to_owned(),
         backend: "fake".to_owned(),
         isolation_min: "fake".to_owned(),
@@ -129,6 +130,7 @@ impl World {
             blobs: Arc::new(self.journal.clone()),
             model,
             sandboxes: self.sandboxes.iter().map(config).collect(),
+            egress: None,
             outside: BTreeMap::new(),
             memory: self.memory.clone(),
             rules: Arc::new(self.rules.clone()),

@@ -151,6 +151,7 @@ variants! { event, EVENTS, Event,
     Event::Cancelled { .. } => "cancelled", Event::Resumed { .. } => "resumed",
     Event::TurnEnded(_) => "turn ended", Event::Forked { .. } => "forked",
     Event::Rewound { .. } => "rewound", Event::Touched(_) => "touched",
+    Event::Reached(_) => "reached",
 }
 variants! { work, WORKS, Work,
     Work::AskModel => "work: ask model", Work::Compact => "work: compact",
@@ -270,6 +271,7 @@ fn names_in(record: &Event, names: &mut BTreeSet<&'static str>) {
         | Event::Resumed { .. }
         | Event::Forked { .. }
         | Event::Touched(_)
+        | Event::Reached(_)
         | Event::Rewound { .. } => {}
     }
 }

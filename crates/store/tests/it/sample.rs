@@ -57,6 +57,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
 
 fn sandbox(name: &str, workspace: bool, scope: SandboxScope) -> SandboxSpec {
     SandboxSpec {
+        network: Vec::new(),
         name: name.to_owned(),
         backend: "native".to_owned(),
         isolation_min: "rootless_single".to_owned(),
@@ -450,10 +451,16 @@ fn rest() -> Vec<Event> {
     events.push(Event::CompactionRequested { by: by() });
     events.extend(turn_ends().into_iter().map(Event::TurnEnded));
     let turn = Some(TurnLimits { steps_max: 9, wall_ms_max: 1 });
-    events.push(Event::Resumed { by: by(), budget: Some(Limit::NONE), turn, model: None });
-    events.push(Event::Resumed { by: by(), budget: None, turn: None, model: None });
+    events.push(Event::Resumed {
+        by: by(),
+        budget: Some(Limit::NONE),
+        turn,
+        model: None,
+        network: None,
+    });
+    events.push(Event::Resumed { by: by(), budget: None, turn: None, model: None, network: None });
     let model = Some(Box::new(model()));
-    events.push(Event::Resumed { by: by(), budget: None, turn: None, model });
+    events.push(Event::Resumed { by: by(), budget: None, turn: None, model, network: None });
     events.push(Event::Forked { by: by(), cut: Arc::new(cut(None)) });
     let result = ToolResult {
         effect: Seq(7),

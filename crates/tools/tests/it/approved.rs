@@ -11,7 +11,7 @@ const EDIT: &str = r#"{"file_path": "f", "old_string": "one", "new_string": "two
 
 fn call<'a>(parsed: &'a ParsedCall, id: &str, seen: Option<&'a FileBaseline>) -> Invocation<'a> {
     let exec = ExecId::new(id).expect("a valid id");
-    Invocation { parsed, exec, seen, command_ms_max: None }
+    Invocation { parsed, exec, seen, command_ms_max: None, env: std::collections::BTreeMap::new() }
 }
 
 async fn previewed(world: &World, tool: &str, arguments: &str) -> Option<Preview> {

@@ -36,7 +36,13 @@ impl Laid {
         let exec =
             outrigger_sandbox::ExecId::new(format!("laid-{}", self.calls)).expect("a valid id");
         let parsed = ParsedCall::new(tool, &arguments.to_string(), None);
-        let call = Invocation { parsed: &parsed, exec, seen: None, command_ms_max: None };
+        let call = Invocation {
+            parsed: &parsed,
+            exec,
+            seen: None,
+            command_ms_max: None,
+            env: std::collections::BTreeMap::new(),
+        };
         let (output, _) = perform(&call, &namespace, &()).await.expect("the sandbox is well");
         format!("{}: {}", status(output.status), output.text)
     }

@@ -10,7 +10,13 @@ use crate::world::World;
 
 fn call(parsed: &ParsedCall) -> Invocation<'_> {
     let exec = ExecId::new("same").expect("a valid id");
-    Invocation { parsed, exec, seen: None, command_ms_max: None }
+    Invocation {
+        parsed,
+        exec,
+        seen: None,
+        command_ms_max: None,
+        env: std::collections::BTreeMap::new(),
+    }
 }
 
 #[tokio::test(start_paused = true)]

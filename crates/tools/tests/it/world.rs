@@ -54,7 +54,13 @@ impl World {
     pub(crate) async fn raw(&mut self, tool: &str, arguments: &str) -> ToolOutput {
         let parsed = ParsedCall::new(tool, arguments, None);
         let exec = self.next();
-        let call = Invocation { parsed: &parsed, exec, seen: None, command_ms_max: None };
+        let call = Invocation {
+            parsed: &parsed,
+            exec,
+            seen: None,
+            command_ms_max: None,
+            env: std::collections::BTreeMap::new(),
+        };
         let (output, _) =
             perform(&call, &self.namespace(), &()).await.expect("the sandbox is well");
         output

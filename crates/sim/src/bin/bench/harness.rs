@@ -77,6 +77,7 @@ impl Harness {
             blobs,
             model: wrapped(client(port, turns)?),
             sandboxes: [(SANDBOX.to_owned(), config)].into(),
+            egress: None,
             outside: BTreeMap::new(),
             memory: None,
             rules: Arc::new(RuleSet::local_default()),

@@ -1,0 +1,93 @@
+//! The port to whatever lets sandboxes reach something outside.
+//!
+//! Owns what a command is told of it. Must never reach anything itself.
+
+use async_trait::async_trait;
+use outrigger_agent::{EgressFlow, EgressReport, Outcome, Product, Seq};
+use outrigger_sandbox::{Sandbox, SandboxId};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::limits;
+
+/// Why a sandbox has no network although its session asks for one, in words for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct EgressError(pub String);
+
+/// Lets sandboxes reach what their sessions may, and nothing else.
+#[async_trait]
+pub trait Egress: Send + Sync + Debug {
+    /// Makes that the programs of a living sandbox reach what these words of `--net` say, for
+    /// which it gives the variables that its commands need. Without words it takes back what
+    /// there was. Repeating it costs next to nothing.
+    async fn open(
+        &self,
+        sandbox: &dyn Sandbox,
+        backend: &str,
+        network: &[String],
+    ) -> Result<BTreeMap<String, String>, EgressError>;
+
+    /// What was reached, and refused, since it was asked last. Each is told once.
+    async fn flows(&self, id: &SandboxId) -> Vec<EgressFlow>;
+
+    /// Takes back what there was, and ends what is under way. Repeating it is harmless.
+    async fn close(&self, id: &SandboxId);
+}
+
+/// What a session may reach from one of its sandboxes.
+#[derive(Debug, Clone)]
+pub(crate) struct SandboxNetwork {
+    egress: Arc<dyn Egress>,
+    name: String,
+    words: Vec<String>,
+}
+
+/// The network of one command.
+#[derive(Debug, Default)]
+pub(crate) struct CommandNetwork {
+    pub(crate) env: BTreeMap<String, String>,
+    failure: Option<EgressError>,
+}
+
+impl SandboxNetwork {
+    pub(crate) fn new(egress: Arc<dyn Egress>, name: &str, words: &[String]) -> Self {
+        Self { egress, name: name.to_owned(), words: words.to_vec() }
+    }
+
+    /// Before a command.
+    pub(crate) async fn open(&self, sandbox: &dyn Sandbox, backend: &str) -> CommandNetwork {
+        match self.egress.open(sandbox, backend, &self.words).await {
+            Ok(env) => CommandNetwork { env, failure: None },
+            Err(failure) => CommandNetwork { failure: Some(failure), ..CommandNetwork::default() },
+        }
+    }
+
+    /// After a command: what it reached, of which it is told what was refused.
+    pub(crate) async fn report(
+        &self,
+        network: &CommandNetwork,
+        effect: Seq,
+        id: &SandboxId,
+        outcome: &mut Outcome,
+    ) -> Option<EgressReport> {
+        if self.words.is_empty() {
+            return None;
+        }
+        let mut flows = self.egress.flows(id).await;
+        if let Outcome::Done(Product::Output(output)) = outcome {
+            let refused = flows.iter().filter_map(|flow| flow.refusal.as_deref());
+            for why in refused.take(limits::EGRESS_REFUSALS_TOLD) {
+                output.text.push_str(&format!("\n[{why}]"));
+            }
+            if let Some(failure) = &network.failure {
+                output.text.push_str(&format!("\n[this ran without network: {failure}]"));
+            }
+        }
+        let more = flows.len().saturating_sub(limits::EGRESS_FLOWS_PER_EVENT);
+        flows.truncate(limits::EGRESS_FLOWS_PER_EVENT);
+        let report = EgressReport { effect, sandbox: self.name.clone(), flows, more: more as u64 };
+        (!report.flows.is_empty()).then_some(report)
+    }
+}
