@@ -1,12 +1,13 @@
 //! Where a git repository keeps what it knows of a directory.
 //!
 //! Owns finding it: a `.git` that is a folder, a link to one, or a file that names one, as
-//! worktrees and submodules have. Reads two of its files, the index and the excludes, and no
-//! settings. Wherever a hostile `.git` leads, what is read there says only which files of
+//! worktrees and submodules have. Reads of its files the index, the excludes and, of the settings,
+//! the addresses of remotes. Wherever a hostile `.git` leads, what is read there says only which files of
 //! the directory itself go into a workspace. Must never run a program.
 
 pub(crate) mod index;
 pub(crate) mod inside;
+pub(crate) mod remotes;
 
 use std::fs::File;
 use std::io::Read;

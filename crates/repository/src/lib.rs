@@ -42,6 +42,7 @@ pub use file_layer::FileLayer;
 pub use generated::{GeneratedTree, generated};
 pub use git::IndexProblem;
 pub use git::inside::{OBJECTS, SandboxRepository};
+pub use git::remotes::{Remote, remotes};
 pub use hazard::{Grade, Hazard, hazards, leads_out};
 pub use hunks::diff;
 pub use lock_files::lock_digest;

@@ -46,3 +46,5 @@ pub const COMMIT_CHANGES_MAX: usize = 100_000;
 pub const PACKS_MAX: usize = 256;
 /// Names that are tried for a session's branch.
 pub const BRANCH_NAMES_MAX: u32 = 100;
+/// Remotes of a repository that a sandbox is told of.
+pub const REMOTES_MAX: usize = 16;

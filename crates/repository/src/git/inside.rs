@@ -3,13 +3,13 @@
 //! Owns what of a repository goes along: where it stands, its branches and tags, its index.
 //! Objects are not copied: the sandbox is shown them, and its repository borrows them
 //! (gitrepository-layout(5), `objects/info/alternates`). Left behind are settings, hooks,
-//! remotes with what stands in their addresses, stashes and logs. Runs no git, and reads no
-//! setting.
+//! remotes with a password in their address, stashes and logs. Runs no git.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::remotes::{self, Remote};
 use super::{Git, bounded};
 use crate::layer::LayerBuilder;
 use crate::{Error, limits};
@@ -55,7 +55,7 @@ impl SandboxRepository {
         let sha256 = refs.values().chain([&head]).any(|value| value.trim_ascii_end().len() == 64);
         let mut files = BTreeMap::from([
             ("HEAD", head),
-            ("config", config(sha256)),
+            ("config", config(sha256, &remotes::of(&git)?)),
             ("packed-refs", packed(&refs)),
         ]);
         let mut notes = Vec::new();
@@ -112,11 +112,17 @@ impl Git {
 }
 
 /// Settings that make it a repository, and let commits be made.
-fn config(sha256: bool) -> Vec<u8> {
+fn config(sha256: bool, remotes: &[Remote]) -> Vec<u8> {
     let (version, extensions) =
         if sha256 { (1, "[extensions]\n\tobjectFormat = sha256\n") } else { (0, "") };
+    let remotes = remotes.iter().map(|Remote { name, url }| {
+        format!(
+            "[remote \"{name}\"]\n\turl = {url}\n\tfetch = +refs/heads/*:refs/remotes/{name}/*\n"
+        )
+    });
+    let remotes: String = remotes.collect();
     format!(
-        "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n{extensions}[user]\n\tname = agent\n\temail = agent@localhost\n[gc]\n\tauto = 0\n"
+        "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n{extensions}[user]\n\tname = agent\n\temail = agent@localhost\n[gc]\n\tauto = 0\n{remotes}"
     )
     .into_bytes()
 }
