@@ -105,7 +105,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Skills(asked) => skills::execute(&paths, asked).await,
         Command::Audit(asked) => audit::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
-        Command::Sessions(asked) => sessions::execute(&paths, asked).await,
+        Command::Sessions(asked) => Box::pin(sessions::execute(&paths, asked)).await,
         Command::Completions(asked) => completions::execute(&asked, Cli::command()),
         Command::ManPages(asked) => man_pages::execute(&asked, Cli::command()),
     }

@@ -5,7 +5,7 @@ use outrigger_engine::{
     Engine, Feed, MemoryService, OutsideServer, Parts, SandboxConfig, ServedTrees, SystemClock,
 };
 use outrigger_policy::Scope;
-use outrigger_sandbox::{Backend, CreateSpec};
+use outrigger_sandbox::{Backend, CreateSpec, Networks};
 use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native, is_of_project};
 use outrigger_store::entries::{Entries, Reviews};
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::OpenedModel;
+use crate::network::{self, GateEgress};
 use crate::paths::Paths;
 use crate::rules::ConfiguredRules;
 use crate::sandbox::no_sandbox;
@@ -89,6 +90,7 @@ pub(crate) struct Backends {
     by_name: BTreeMap<BackendName, Arc<dyn Backend>>,
     /// The native one as what it is, for its templates.
     pub(crate) native: Option<Arc<Native>>,
+    networks: BTreeMap<&'static str, Arc<dyn Networks>>,
 }
 
 impl Backends {
@@ -119,9 +121,14 @@ pub(crate) async fn backends(
                 BackendName::Native => {
                     let opened = native(paths, config, served).await?;
                     backends.native = Some(Arc::clone(&opened));
+                    backends.networks.insert("native", Arc::clone(&opened) as _);
                     opened
                 }
-                BackendName::Docker => Arc::new(docker(paths, config).await?),
+                BackendName::Docker => {
+                    let opened = Arc::new(docker(paths, config).await?);
+                    backends.networks.insert("docker", Arc::clone(&opened) as _);
+                    opened
+                }
             };
             vacant.insert(opened);
         }
@@ -255,12 +262,20 @@ pub(crate) fn engine(
         model: Arc::clone(&opened.model),
         sandboxes: config.sandboxes.iter().filter_map(site).collect(),
         outside: servers,
+        egress: Some(Arc::new(egress(paths, backends)?)),
         memory: Some(memory),
         rules: Arc::new(ConfiguredRules::read(paths)?),
         clock: Arc::new(SystemClock),
         feed: Feed::default(),
     });
     Ok(engine.with_accounts(config.usual()))
+}
+
+/// The way out of the sandboxes of these backends.
+pub(crate) fn egress(paths: &Paths, backends: &Backends) -> Outcome<GateEgress> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
+    Ok(GateEgress::new(paths.gate(), program, backends.networks.clone(), network::mirrors()))
 }
 
 /// An engine that asks no model and calls no server, and reaches the sandboxes.

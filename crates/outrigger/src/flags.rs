@@ -5,6 +5,8 @@ use outrigger_agent::Limit;
 use std::path::PathBuf;
 
 use crate::config::{Dollars, Provider, limit};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::network::Words;
 
 /// What a program can be told in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -56,6 +58,25 @@ pub(crate) struct Pictures {
     /// times.
     #[arg(long, value_name = "FILE")]
     pub(crate) picture: Vec<PathBuf>,
+}
+
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct Net {
+    /// Let commands in the sandbox reach `packages` (the registries of pip, npm, cargo, Go,
+    /// Maven, RubyGems and apt, for reading), `git` (the remotes of the repository, for
+    /// fetching), or a host: `example.com`, `example.com:8443`, `*.example.com`,
+    /// `https://example.com/path*`. Several with commas, or given several times; `none` for
+    /// nothing. A session that goes on keeps what it has beside it.
+    #[arg(long, value_name = "WHAT", help_heading = "Network")]
+    net: Vec<String>,
+}
+
+impl Net {
+    /// What was said, if anything was.
+    pub(crate) fn words(&self) -> Outcome<Option<Words>> {
+        let words = (!self.net.is_empty()).then(|| Words::parse(&self.net)).transpose();
+        words.map_err(|why| Failure::new(Kind::Usage, format!("--net: {why}")))
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy, Args)]

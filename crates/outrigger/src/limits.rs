@@ -218,3 +218,9 @@ pub(crate) const SESSIONS_SHOWN: usize = 15;
 pub(crate) const CLOSE_MS_MAX: u64 = 2_000;
 /// Rows of a conversation that can be drawn again when its terminal was resized.
 pub(crate) const PRINTED_ROWS_MAX: usize = 300;
+/// Settings of a package manager that are read, in bytes.
+pub(crate) const SETTINGS_BYTES_MAX: u64 = 1 << 20;
+/// Files with sources of apt that are read.
+pub(crate) const APT_FILES_MAX: usize = 64;
+/// Connections of a container that wait for the gate to take them.
+pub(crate) const CONNECTIONS_WAITING_MAX: usize = 256;

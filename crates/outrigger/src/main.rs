@@ -20,6 +20,7 @@ mod image;
 mod json_file;
 mod limits;
 mod models;
+mod network;
 mod notify;
 mod outside;
 mod own_files;
@@ -37,6 +38,7 @@ mod rules;
 mod sandbox;
 mod session;
 mod setup;
+mod shell;
 mod show;
 mod skills;
 mod terminal;
@@ -51,8 +53,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     // Before there is any thread, key or open file: the spawner must be clean.
-    if args.next().is_some_and(|mode| mode == compose::SPAWNER_MODE) {
+    let first = args.next();
+    if first.as_deref().is_some_and(|mode| mode == compose::SPAWNER_MODE) {
         return outrigger_sandbox_native::spawner::main(args);
+    }
+    if first.is_some_and(|mode| mode == network::GATE_MODE) {
+        return network::serve(args);
     }
     // Before any key is read: no core of this process is written, by the kernel or by the
     // host's program for cores, and no other process of its user looks into its memory or

@@ -105,6 +105,10 @@ impl Paths {
         std::fs::rename(&temporary, path)
     }
 
+    pub(crate) fn gate(&self) -> PathBuf {
+        self.data().join("gate")
+    }
+
     pub(crate) fn sandboxes(&self) -> PathBuf {
         self.data.join("native")
     }

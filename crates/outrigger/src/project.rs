@@ -5,15 +5,14 @@
 
 mod environment;
 
-use outrigger_repository::toolchain::{GO_CACHE, GoCache, Shell, Toolchains, toolchains};
+use outrigger_repository::toolchain::{GO_CACHE, GoCache, Toolchains, toolchains};
 use outrigger_repository::{DependencyFolders, Error, OBJECTS, SandboxRepository};
 use outrigger_sandbox_native::{HostPaths, ImageDigest, Native, ProjectTemplate, Template};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::compose::{Backends, HOST_TOOLS};
+use crate::compose::{self, Backends, HOST_TOOLS};
 use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::image::variables;
@@ -22,6 +21,7 @@ use crate::project_content::{AGENT, ProjectContent, WORKSPACE};
 use crate::repository;
 use crate::session::now_ms;
 use crate::setup::Preparation;
+use crate::shell;
 use crate::show::amounts::size;
 use crate::show::{self, Screen, Tone};
 
@@ -34,15 +34,6 @@ pub(crate) fn is_native(config: &Config) -> bool {
 pub(crate) fn is_over_host_tools(config: &Config) -> bool {
     is_native(config)
         && config.sandboxes.first().is_some_and(|it| it.template() == Some(HOST_TOOLS))
-}
-
-/// The person's shell, as far as tools are found by it.
-pub(crate) fn shell() -> Shell {
-    let vars: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    let home = vars.get("HOME").map(PathBuf::from).unwrap_or_default();
-    Shell { home, vars }
 }
 
 /// The template of a session's first sandbox, and which folders came along with it.
@@ -68,7 +59,8 @@ pub(crate) async fn prepare(
     };
     let image = base(native, sandbox).await?;
     let shows_tools = sandbox.toolchains && image.is_none();
-    let mut tools = if shows_tools { toolchains(tree, &shell()) } else { Toolchains::default() };
+    let mut tools =
+        if shows_tools { toolchains(tree, &shell::of_person()) } else { Toolchains::default() };
     // The spawner is told of paths as text.
     tools.shown.retain(|path| path.to_str().is_some());
     let layers = layers(paths, config, native, (dir, folders), screen).await?;
@@ -97,7 +89,9 @@ pub(crate) async fn prepare(
     }
     let source = dir.display().to_string();
     let mut project = ProjectTemplate { image, layers: digests, env, host, source };
-    let preparation = Preparation { paths, config, native, content, often: &often };
+    let egress = compose::egress(paths, backends)?;
+    let preparation =
+        Preparation { paths, config, native, content, egress: &egress, often: &often };
     if let Some(made) = preparation.prepare(&project, &dependencies, screen).await? {
         project.layers.push(made.layer);
         dependencies.extend(made.folders);

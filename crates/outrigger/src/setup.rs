@@ -5,6 +5,7 @@
 //! filled with them.
 
 use futures_util::{StreamExt, TryStreamExt, stream};
+use outrigger_engine::Egress;
 use outrigger_engine::workspace::{self, FilledSandbox, MadeFile};
 use outrigger_repository::{FileLayer, lock_digest};
 use outrigger_sandbox::{
@@ -13,13 +14,13 @@ use outrigger_sandbox::{
 };
 use outrigger_sandbox_native::{ImageDigest, Native, ProjectTemplate};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use uuid::Uuid;
 
-use crate::config::{Config, Sandbox as SandboxConfig};
+use crate::config::{BackendName, Config, Sandbox as SandboxConfig};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::project_content::{AGENT, ProjectContent};
@@ -28,8 +29,7 @@ use crate::show::amounts::size;
 use crate::show::{self, OutputTail, Screen, Tone, inert};
 use crate::{limits, repository};
 
-const FAILED_HINT: &str =
-    "No session was begun. A sandbox has no network: fetch what comes from there before.";
+const FAILED_HINT: &str = "No session was begun. If it needs the network, give it some: `--net packages`, or sandbox.network.";
 
 /// What commands made, as it is noted.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,6 +51,7 @@ pub(crate) struct Preparation<'a> {
     pub(crate) config: &'a Config,
     pub(crate) native: &'a Native,
     pub(crate) content: ProjectContent<'a>,
+    pub(crate) egress: &'a dyn Egress,
     /// Layers that are others after each commit and each build, such as the history's.
     pub(crate) often: &'a [ImageDigest],
 }
@@ -81,9 +82,10 @@ impl Preparation<'_> {
         // One that stays when this ends is ended by its age.
         spec.lifetime.age_ms_max = Some(limits::SETUP_SANDBOX_MS_MAX);
         let made = match self.native.create(&id, &spec).await {
-            Ok(created) => self.run(&*created, &sandbox.setup, skip, screen).await,
+            Ok(created) => self.run(&*created, sandbox, skip, screen).await,
             Err(error) => Err(failed(&error)),
         };
+        self.egress.close(&id).await;
         let destroyed = self.native.destroy(&id).await;
         let (archive, folders) = made?;
         destroyed.map_err(|error| failed(&error))?;
@@ -126,7 +128,7 @@ impl Preparation<'_> {
     async fn run(
         &self,
         sandbox: &dyn Sandbox,
-        commands: &[String],
+        config: &SandboxConfig,
         skip: &[String],
         screen: &mut Screen,
     ) -> Outcome<(File, BTreeSet<String>)> {
@@ -138,9 +140,18 @@ impl Preparation<'_> {
         let before = FilledSandbox::look(sandbox, archive).await;
         let before = before.map_err(|error| unfilled(&error))?;
         let prefix = tree.prefix.to_str().filter(|prefix| !prefix.is_empty());
-        for (index, line) in commands.iter().enumerate() {
+        let words = config.network.settle(&tree.top)?;
+        let opened = self.egress.open(sandbox, BackendName::Native.as_str(), &words).await;
+        let env = opened.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
+        for (index, line) in config.setup.iter().enumerate() {
             let what = format!("sandbox.setup: {}", inert(line));
-            if let Some(failed) = screen.during(&what, run(sandbox, (index, line), prefix)).await? {
+            let running = run(sandbox, (index, line), prefix, &env);
+            let failed = screen.during(&what, running).await?;
+            for flow in self.egress.flows(sandbox.id()).await {
+                let refusal = flow.refusal.iter();
+                refusal.for_each(|why| screen.note(Tone::Warning, format!("! {}", inert(why))));
+            }
+            if let Some(failed) = failed {
                 for line in &failed.printed {
                     screen.note(Tone::Plain, format!("  │ {line}"));
                 }
@@ -183,10 +194,12 @@ async fn run(
     sandbox: &dyn Sandbox,
     (index, line): (usize, &str),
     prefix: Option<&str>,
+    env: &BTreeMap<String, String>,
 ) -> Outcome<Option<FailedCommand>> {
     let id = ExecId::new(format!("setup.{index}")).map_err(|error| storage(&error))?;
     let mut request = Execute::new(id, Command::Shell(line.to_owned()));
     request.cwd = prefix.map(str::to_owned);
+    request.env.clone_from(env);
     request.deadline_ms = limits::SETUP_COMMAND_MS_MAX;
     request.streams = Streams::Merged;
     let output = SetupOutput::default();

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Tone};
-use crate::{project, repository};
+use crate::{project, repository, shell};
 
 /// A directory as a session begins with it.
 pub(crate) struct PackedDirectory {
@@ -87,7 +87,7 @@ async fn copied(
 
 /// What is copied of a directory, unless that is too large.
 pub(crate) fn tree(dir: &Path) -> Outcome<WorkTree> {
-    let tree = WorkTree::of(dir, &project::shell().home);
+    let tree = WorkTree::of(dir, &shell::of_person().home);
     let tree = tree.map_err(|error| repository::failed(dir, &error))?;
     // The model is told where commands begin, by a name without hidden characters.
     let prefix = tree.prefix.to_string_lossy();

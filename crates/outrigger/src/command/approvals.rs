@@ -246,7 +246,7 @@ async fn answered(
     }
     // What becomes of the changes, the session remembers.
     let more = More::Otherwise(Limits::default(), Box::default());
-    let how = GoOn { apply: Apply::default(), more, driver: Driver::Here };
+    let how = GoOn { apply: Apply::default(), more, network: None, driver: Driver::Here };
     Box::pin(go_on(paths, session.as_str(), how, output)).await
 }
 

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use crate::config::{Config, ModelChoice};
 use crate::conversation::{Action, Conversation, Input, Key, Slash};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{Limits, Model, Output};
+use crate::flags::{Limits, Model, Net, Output};
 use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::show::row::Row;
@@ -44,12 +44,18 @@ pub(crate) struct Converse {
     #[arg(long = "continue")]
     pub(crate) again: bool,
     #[command(flatten)]
+    pub(crate) net: Net,
+    #[command(flatten)]
     pub(crate) model: Model,
 }
 
 /// Converses until the person leaves.
 pub(crate) async fn execute(paths: &Paths, asked: &Converse) -> Outcome<u8> {
-    let config = Config::load(paths.configs(), &asked.model, Limits::default())?;
+    let mut config = Config::load(paths.configs(), &asked.model, Limits::default())?;
+    let network = asked.net.words()?;
+    if let Some(words) = &network {
+        config.sandboxes.iter_mut().take(1).for_each(|it| it.network = words.clone());
+    }
     let model = models::choose(&config.model).await?;
     let dir =
         std::fs::canonicalize(".").map_err(|error| Failure::from_error(Kind::NotFound, &error))?;
@@ -335,6 +341,12 @@ impl Rim {
             let text = "  that follows when the turn is over; Esc stops it";
             self.rows.push(Row::note(Tone::Detail, text));
             self.later.push(command);
+            return;
+        }
+        if let (Slash::Net(Some(words)), None) = (&command, &self.talk) {
+            // For the session that begins with the next message.
+            self.context.widen(words);
+            self.rows.push(jobs::net_row(&self.context.network()));
             return;
         }
         if let Slash::Model(Some(name)) = &command {

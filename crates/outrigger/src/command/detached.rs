@@ -20,7 +20,7 @@ pub(crate) async fn execute(paths: &Paths, asked: DetachedRun) -> Outcome<u8> {
     // leader of a group, as whoever started it did not make it one.
     let _ = rustix::process::setsid();
     let more = More::Otherwise(Limits::default(), Box::default());
-    let how = GoOn { apply: Apply::default(), more, driver: Driver::Here };
+    let how = GoOn { apply: Apply::default(), more, network: None, driver: Driver::Here };
     let output = Output { json: None, quiet: false };
     go_on(paths, &asked.session, how, output).await
 }

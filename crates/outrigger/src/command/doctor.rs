@@ -15,7 +15,7 @@ use crate::paths::Paths;
 use crate::sandbox::no_sandbox;
 use crate::show::amounts::size;
 use crate::show::{self, Screen, Tone, inert};
-use crate::{compose, models, project, workspace};
+use crate::{compose, models, network, project, shell, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
@@ -38,6 +38,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
         Err(_) => None,
     };
     let tools = ToolReport::make(&config);
+    let mirrors = network::mirrors();
     let model = models::choose(&config.model).await.and_then(|choice| models::open(&choice));
     if screen.is_json() {
         show::line(&json!({
@@ -53,6 +54,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
             "store": { "ok": store.is_ok(), "dir": paths.data().display().to_string() },
             "space": space.as_ref().map(object),
             "tools": tools.object(),
+            "network": network_object(&config, &mirrors),
             "model": match &model {
                 Ok(opened) => json!({ "ok": true, "spec": opened.spec }),
                 Err(failure) => json!({ "ok": false, "error": failure.message }),
@@ -80,6 +82,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
         found.tell(&screen);
     }
     tools.tell(&screen);
+    tell_network(&screen, &config, &mirrors);
     tell_model(&screen, &model);
     screen.note(Tone::Strong, "Configuration");
     match paths.configs() {
@@ -103,7 +106,7 @@ impl ToolReport {
             std::env::current_dir().ok().filter(|_| wanted && project::is_over_host_tools(config));
         let tree =
             |here: PathBuf| workspace::tree(&here).unwrap_or_else(|_| WorkTree::alone(&here));
-        Self(here.map(|here| toolchains(&tree(here), &project::shell())))
+        Self(here.map(|here| toolchains(&tree(here), &shell::of_person())))
     }
 
     fn object(&self) -> serde_json::Value {
@@ -181,6 +184,31 @@ impl SpaceReport {
         }
         let freed = size(self.freed_bytes);
         screen.note(Tone::Detail, format!("  `outrigger gc` would free {freed}, and disks that nobody wants; `--dry-run` says what"));
+    }
+}
+
+fn network_object(config: &Config, mirrors: &network::Mirrors) -> serde_json::Value {
+    let reach = config.sandboxes.first().map(|first| first.network.to_string());
+    let found = mirrors.found.iter().map(|(whose, url)| json!({ "of": whose, "url": url }));
+    let found: Vec<_> = found.collect();
+    json!({ "sandbox": reach, "mirrors": found, "withheld": mirrors.withheld })
+}
+
+/// What sandboxes may reach by themselves, and what `packages` means here.
+fn tell_network(screen: &Screen, config: &Config, mirrors: &network::Mirrors) {
+    screen.note(Tone::Strong, "Network");
+    let reach = config.sandboxes.first().map_or_else(String::new, |it| it.network.to_string());
+    let text = format!("  ✓ commands may reach: {}; --net says otherwise", inert(&reach));
+    screen.note(Tone::Good, text);
+    for (whose, url) in &mirrors.found {
+        let text = format!("  `packages` also means {}, as {whose} is set up", inert(url));
+        screen.note(Tone::Detail, text);
+    }
+    for whose in &mirrors.withheld {
+        let text = format!(
+            "  – an address of {whose} has a password in it, and is not given to sandboxes"
+        );
+        screen.note(Tone::Warning, text);
     }
 }
 

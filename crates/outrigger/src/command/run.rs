@@ -10,7 +10,7 @@ use super::sessions::{GoOn, More, go_on};
 use super::task::{Task, start};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{Apply, Limits, Model, Output, Pictures};
+use crate::flags::{Apply, Limits, Model, Net, Output, Pictures};
 use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::show::Screen;
@@ -48,6 +48,8 @@ pub(crate) struct Run {
     #[arg(long, short = 'd')]
     pub(crate) detach: bool,
     #[command(flatten)]
+    pub(crate) net: Net,
+    #[command(flatten)]
     pub(crate) shown: Pictures,
     #[command(flatten)]
     pub(crate) apply: Apply,
@@ -83,6 +85,10 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     if let Some(image) = run.image {
         config.sandboxes.iter_mut().take(1).for_each(|it| it.stand_on(image.clone()));
     }
+    let network = run.net.words()?;
+    if let Some(words) = &network {
+        config.sandboxes.iter_mut().take(1).for_each(|it| it.network = words.clone());
+    }
     let pictures = picture::named(&run.shown.picture)?;
     let tree = workspace::tree(&dir)?;
     let mut messages = Vec::new();
@@ -111,7 +117,7 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         let store = compose::store(paths).await?;
         let last = session::last_in(&store, &dir).await?.ok_or_else(|| no_session(&dir))?;
         drop(store);
-        let how = GoOn { apply: run.apply, more: More::Said(messages), driver };
+        let how = GoOn { apply: run.apply, more: More::Said(messages), network, driver };
         return go_on(paths, last.session.as_str(), how, run.output).await;
     };
     let task = Task { tree, messages, apply: run.apply, model, name: run.name, driver };

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use super::backup;
 use super::detach::Driver;
 use crate::exit::Outcome;
-use crate::flags::{Apply, Limits, NewModel, Output, Pictures};
+use crate::flags::{Apply, Limits, Net, NewModel, Output, Pictures};
 use crate::paths::Paths;
 use crate::{picture, session};
 
@@ -65,6 +65,8 @@ pub(crate) enum Sessions {
         /// What to say.
         text: String,
         #[command(flatten)]
+        net: Net,
+        #[command(flatten)]
         shown: Pictures,
         #[command(flatten)]
         apply: Apply,
@@ -75,6 +77,8 @@ pub(crate) enum Sessions {
     Resume {
         /// The session, the beginning of its name, or `@last`.
         session: String,
+        #[command(flatten)]
+        net: Net,
         #[command(flatten)]
         apply: Apply,
         #[command(flatten)]
@@ -184,15 +188,17 @@ pub(crate) async fn execute(paths: &Paths, asked: Sessions) -> Outcome<u8> {
             let until = if follow { follow::Until::Parked } else { follow::Until::Now };
             follow::logs(paths, &session, until, since, output).await
         }
-        Sessions::Say { session, text, shown, apply, output } => {
+        Sessions::Say { session, text, net, shown, apply, output } => {
             let pictures = picture::named(&shown.picture)?;
             let pictures = picture::keep(paths, pictures).await?;
             let more = More::Said(vec![Message { pictures, ..session::said(text) }]);
-            go_on(paths, &session, GoOn { apply, more, driver: Driver::Here }, output).await
+            let how = GoOn { apply, more, network: net.words()?, driver: Driver::Here };
+            go_on(paths, &session, how, output).await
         }
-        Sessions::Resume { session, apply, limits, model, output } => {
+        Sessions::Resume { session, net, apply, limits, model, output } => {
             let more = More::Otherwise(limits, model);
-            go_on(paths, &session, GoOn { apply, more, driver: Driver::Here }, output).await
+            let how = GoOn { apply, more, network: net.words()?, driver: Driver::Here };
+            go_on(paths, &session, how, output).await
         }
         Sessions::Checkpoints { session, output } => fork::list(paths, &session, output).await,
         Sessions::Fork { session, at, output } => fork::fork(paths, &session, at, output).await,

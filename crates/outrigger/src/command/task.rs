@@ -121,6 +121,7 @@ pub(crate) async fn open(
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let mut spec = spec(config, &opened, workspace, outside)?;
     for (index, sandbox) in spec.sandboxes.iter_mut().enumerate() {
+        sandbox.network = config.sandboxes[index].network.settle(&tree.top)?;
         if index == 0 || project_servers::is_theirs(config, &sandbox.name) {
             // Whoever resumes it makes the same one, whatever is configured then.
             let chosen = config.sandboxes.first().and_then(Sandbox::template);

@@ -15,6 +15,7 @@ use super::directory::HostDirectory;
 use super::range::{Cores, Whole};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
+use crate::network::Words;
 
 /// `[sandbox]`, or any number of `[[sandbox]]`.
 #[derive(Debug, Clone)]
@@ -123,9 +124,13 @@ pub(crate) struct SandboxFile {
     /// was begun with. `outrigger doctor` says what this machine offers.
     #[cfg_attr(test, schemars(extend("default" = CreateSpec::default().isolation_min.to_string())))]
     pub(crate) isolation_min: Option<Least>,
-    /// The sandbox's network. No backend gives its sandboxes one, so anything else is refused.
-    #[cfg_attr(test, schemars(with = "String", extend("enum" = ["none"], "default" = "none")))]
-    pub(crate) network: Option<NoNetwork>,
+    /// What the sandbox's commands may reach: nothing, or some of `packages` (the registries of pip,
+    /// npm, cargo, Go, Maven, RubyGems and apt, for reading), `git` (the remotes of the repository,
+    /// for fetching), a host (`example.com`, `example.com:8443`, `*.example.com`) and the beginning
+    /// of a URL (`https://example.com/path*`); as `outrigger run --net`. A session keeps what it
+    /// was begun with.
+    #[cfg_attr(test, schemars(with = "Option<Vec<String>>", example = ["packages", "git"], extend("default" = [])))]
+    pub(crate) network: Option<Words>,
     /// Whether the directory is copied into the sandbox; if absent, it is into the first and not
     /// into the others. Changes are taken out of the first sandbox only.
     #[cfg_attr(test, schemars(example = true))]
@@ -228,21 +233,6 @@ impl From<Least> for Isolation {
     }
 }
 
-/// `none`: a sandbox without network, and no other.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NoNetwork;
-
-impl<'de> Deserialize<'de> for NoNetwork {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match String::deserialize(deserializer)?.as_str() {
-            "none" => Ok(Self),
-            other => Err(D::Error::custom(format!(
-                "the network `{other}` is unsupported: no backend gives its sandboxes a network, so only `none` can be promised"
-            ))),
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -280,6 +270,7 @@ pub(crate) struct Sandbox {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) path: Vec<PathBuf>,
     pub(crate) setup: Vec<String>,
+    pub(crate) network: Words,
     workspace: Option<bool>,
     scope: ScopeName,
     assistant: String,
@@ -303,6 +294,7 @@ impl Default for Sandbox {
             env: BTreeMap::new(),
             path: Vec::new(),
             setup: Vec::new(),
+            network: Words::default(),
             workspace: None,
             scope: ScopeName::Thread,
             assistant: limits::ASSISTANT_DEFAULT.to_owned(),
@@ -331,7 +323,8 @@ impl Sandbox {
     /// One like this for a server of the repository, with a copy of the work.
     pub(crate) fn for_server(&self, name: String) -> Self {
         let (workspace, scope) = (Some(true), ScopeName::Thread);
-        let mut sandbox = Self { name, workspace, scope, snapshots: KeepName::Off, ..self.clone() };
+        let (snapshots, network) = (KeepName::Off, Words::default());
+        let mut sandbox = Self { name, workspace, scope, snapshots, network, ..self.clone() };
         sandbox.spec.lifetime.age_ms_max = None;
         sandbox
     }
@@ -339,6 +332,9 @@ impl Sandbox {
     fn overlay(&mut self, file: SandboxFile) {
         let whole =
             |own: u64, new: Option<u64>, unit: u64| new.map_or(own, |new| new.saturating_mul(unit));
+        if let Some(network) = file.network {
+            self.network = network;
+        }
         if let Some(Name(name)) = file.name {
             self.name = name;
         }
@@ -403,6 +399,7 @@ impl Sandbox {
     pub(crate) fn record(&self, first: bool) -> SandboxSpec {
         SandboxSpec {
             template: None,
+            network: Vec::new(),
             name: self.name.clone(),
             backend: self.backend.as_str().to_owned(),
             isolation_min: self.spec.isolation_min.to_string(),

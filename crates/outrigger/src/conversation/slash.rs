@@ -3,6 +3,7 @@
 use anstyle::Style;
 use std::num::NonZeroU64;
 
+use crate::network::Words;
 use crate::show::row::Row;
 
 /// A command.
@@ -15,6 +16,8 @@ pub(crate) enum Slash {
     Undo,
     /// The one that the next session begins with, or which it is now.
     Model(Option<String>),
+    /// What the session may reach as well, or what it may reach now.
+    Net(Option<Words>),
     Cost,
     Compact,
     Fork,
@@ -40,6 +43,7 @@ pub(crate) const WORDS: &[(&str, &str)] = &[
     ("/branch", "make the commits in the sandbox a branch of the directory's repository"),
     ("/undo", "take back what /apply wrote last"),
     ("/model", "show the model; with a name, ask that one from now on"),
+    ("/net", "show what commands may reach; with `packages`, `git` or a host, allow that too"),
     ("/cost", "show what the session spent"),
     ("/compact", "have all of it summarised before the next answer; say how full the context is"),
     ("/fork", "go on in a copy of this session, from where it stands"),
@@ -77,6 +81,7 @@ impl Slash {
             "/branch" => plain(Self::Branch),
             "/undo" => plain(Self::Undo),
             "/model" => Ok(Self::Model(argument)),
+            "/net" => argument.map(|words| parse_net(&words)).transpose().map(Self::Net),
             "/cost" => plain(Self::Cost),
             "/compact" => plain(Self::Compact),
             "/fork" => plain(Self::Fork),
@@ -95,6 +100,10 @@ impl Slash {
             _ => Err(unknown()),
         })
     }
+}
+
+fn parse_net(words: &str) -> Result<Words, String> {
+    Words::parse(&words.split_whitespace().collect::<Vec<_>>())
 }
 
 /// What can be done.

@@ -1,16 +1,16 @@
 //! A session's events as lines for people. Pure: the same for a live session and an old one.
 
 use outrigger_agent::{
-    Author, Call, CallFault, Cause, Event, Failure, Message, ModelSpec, Outcome, Product, Record,
-    Replacement, Reply, Seq, Status, Touched, TrustedFile, TurnEnd, Work,
+    Author, Call, CallFault, Cause, EgressReport, Event, Failure, Message, ModelSpec, Outcome,
+    Product, Record, Replacement, Reply, Seq, Status, Touched, TrustedFile, TurnEnd, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
 
-use super::amounts::{count, seconds};
+use super::amounts::{count, seconds, size};
 use super::{inert, picture};
-use crate::limits;
 use crate::session::WHO;
+use crate::{limits, network};
 
 /// How a line is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,9 @@ impl Timeline {
             Event::Cancelled { by, .. } => {
                 line(Tone::Warning, format!("! cancelled{}", by_whom(by)))
             }
-            Event::Resumed { by, model, .. } => vec![resumed(by, model.as_deref())],
+            Event::Resumed { by, model, network, .. } => {
+                vec![resumed(by, model.as_deref(), network.as_deref())]
+            }
             Event::TurnEnded(end) => {
                 self.is_answered = *end == TurnEnd::Answered;
                 vec![ended(end)]
@@ -151,6 +153,7 @@ impl Timeline {
                 line(Tone::Warning, format!("● rewound to checkpoint {}{}", cut.at, by_whom(by)))
             }
             Event::Touched(it) => touched(it),
+            Event::Reached(report) => reached(report),
         }
     }
 
@@ -303,11 +306,14 @@ fn by_whom(by: &str) -> String {
     if by == WHO { String::new() } else { format!(" by {}", inert(by)) }
 }
 
-fn resumed(by: &str, model: Option<&ModelSpec>) -> Line {
+fn resumed(by: &str, model: Option<&ModelSpec>, network: Option<&[String]>) -> Line {
     let other = model.map_or_else(String::new, |model| {
         format!(", with the model {} of {}", inert(&model.name), inert(&model.provider))
     });
-    Line::new(Tone::Detail, format!("● resumed{}{other}", by_whom(by)))
+    let reach = network.map_or_else(String::new, |words| {
+        format!("; commands may reach: {}", inert(&network::shown(words)))
+    });
+    Line::new(Tone::Detail, format!("● resumed{}{other}{reach}", by_whom(by)))
 }
 
 /// The argument that says most, in a few words.
@@ -360,6 +366,28 @@ fn touched(touched: &Touched) -> Vec<Line> {
         )
     });
     changes.chain(refused).chain(more).chain(labels).collect()
+}
+
+/// What a sandbox reached, in one line, and what was refused to it, each in one.
+fn reached(report: &EgressReport) -> Vec<Line> {
+    let (refused, passed): (Vec<_>, Vec<_>) =
+        report.flows.iter().partition(|flow| flow.refusal.is_some());
+    let hosts = passed.iter().map(|flow| {
+        let port =
+            if matches!(flow.port, 80 | 443) { String::new() } else { format!(":{}", flow.port) };
+        let bytes = size(flow.sent_bytes.saturating_add(flow.received_bytes));
+        format!("{}{port} {bytes}", inert(&flow.host))
+    });
+    let hosts: Vec<String> = hosts.collect();
+    let line = (!hosts.is_empty())
+        .then(|| Line::new(Tone::Detail, format!("  reached {}", hosts.join(", "))));
+    let refused = refused.into_iter().filter_map(|flow| {
+        let why = flow.refusal.as_deref()?;
+        Some(Line::new(Tone::Warning, format!("  ! {}", inert(why))))
+    });
+    let more = (report.more > 0)
+        .then(|| Line::new(Tone::Detail, format!("  and {} more hosts", report.more)));
+    line.into_iter().chain(refused).chain(more).collect()
 }
 
 fn ended(end: &TurnEnd) -> Line {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models;
+use crate::network::Words;
 use crate::paths::Paths;
 use crate::show::row::Row;
 use crate::show::{Tone, inert};
@@ -62,6 +63,20 @@ impl Context {
                 false
             }
         }
+    }
+
+    /// Lets the next session reach more, or nothing.
+    pub(super) fn widen(&mut self, words: &Words) {
+        let config = Arc::make_mut(&mut self.config);
+        if let Some(first) = config.sandboxes.first_mut() {
+            first.network = first.network.with(words);
+        }
+    }
+
+    /// What the next session may reach.
+    pub(super) fn network(&self) -> String {
+        let first = self.config.sandboxes.first();
+        first.map_or_else(String::new, |first| first.network.to_string())
     }
 
     /// What the last row says.

@@ -37,6 +37,7 @@ pub(super) fn needs_rest(command: &Slash) -> bool {
             | Slash::Branch
             | Slash::Fork
             | Slash::Model(Some(_))
+            | Slash::Net(Some(_))
             | Slash::Rewind(_)
             | Slash::Sessions(Some(_))
     )
@@ -52,9 +53,13 @@ pub(super) fn what(command: &Slash) -> &'static str {
         Slash::Fork => "copying the session's disks",
         Slash::Rewind(_) => "going back",
         Slash::Sessions(_) => "looking for sessions",
-        Slash::Cost | Slash::Compact | Slash::Model(_) | Slash::New | Slash::Help | Slash::Quit => {
-            "reading the journal"
-        }
+        Slash::Cost
+        | Slash::Compact
+        | Slash::Model(_)
+        | Slash::Net(_)
+        | Slash::New
+        | Slash::Help
+        | Slash::Quit => "reading the journal",
     }
 }
 

@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Limits, NewModel, Output};
 use crate::models::OpenedModel;
+use crate::network::{self, Words};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
 use crate::{models, outside, project_servers, session};
@@ -34,11 +35,13 @@ pub(crate) enum More {
 pub(crate) struct GoOn {
     pub(crate) apply: Apply,
     pub(crate) more: More,
+    /// What its first sandbox may reach as well; nothing at all for `none`.
+    pub(crate) network: Option<Words>,
     pub(crate) driver: Driver,
 }
 
 pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) -> Outcome<u8> {
-    let GoOn { apply, more, driver } = how;
+    let GoOn { apply, more, network, driver } = how;
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     let named = session::find(&*store.journal, name).await?.session;
@@ -65,14 +68,19 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
     let backends = compose::backends(paths, &config, Some(&store.served)).await?;
     let servers = outside::servers(&config)?;
     let engine = compose::engine(paths, &config, &store, &opened, &backends, servers)?;
+    let network = network.map(|words| network::of_session(&before, &words)).transpose()?;
     match more {
         More::Otherwise(more, _) => {
-            let change = change(&before, &config, more, model);
+            let change = change(&before, &config, more, (model, network));
             if let Some(change) = change {
                 engine.resume(&session, session::WHO, change).await?;
             }
         }
         More::Said(all) => {
+            if network.is_some() {
+                let change = ResumeChange { network, ..ResumeChange::default() };
+                engine.resume(&session, session::WHO, change).await?;
+            }
             for message in all {
                 engine.say(&named, message).await?;
             }
@@ -155,11 +163,12 @@ fn change(
     before: &State,
     config: &Config,
     more: Limits,
-    model: Option<ModelSpec>,
+    (model, network): (Option<ModelSpec>, Option<Vec<String>>),
 ) -> Option<ResumeChange> {
     let raised = more.max_steps.is_some() || !more.budget().is_none();
     let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
-    let spec = before.spec().filter(|_| stopped || raised || model.is_some())?;
+    let other = model.is_some() || network.is_some();
+    let spec = before.spec().filter(|_| stopped || raised || other)?;
     let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
     // Steps that a turn may take are no use where the session may not.
     let room = before.spent().steps.saturating_add(before.reserved().steps);
@@ -171,5 +180,5 @@ fn change(
         steps_max: more.max_steps.unwrap_or(spec.turn.steps_max),
         wall_ms_max: spec.turn.wall_ms_max.max(config.turn_ms_max),
     });
-    Some(ResumeChange { budget, turn, model })
+    Some(ResumeChange { budget, turn, model, network })
 }

@@ -1,0 +1,24 @@
+//! What sandboxes may reach: the words of a person, and the gate that holds to them.
+
+mod egress;
+mod environment;
+mod grants;
+mod mirrors;
+mod words;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub(crate) use egress::{GATE_MODE, GateEgress};
+pub(crate) use grants::mirrors;
+pub(crate) use mirrors::Mirrors;
+pub(crate) use words::{Words, of_session, shown};
+
+/// This program as the gate, until nobody needs it.
+pub(crate) fn serve(mut args: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
+    let dir = args.next().map(PathBuf::from).unwrap_or_default();
+    match outrigger_gate::serve(&dir) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}

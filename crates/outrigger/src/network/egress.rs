@@ -1,0 +1,192 @@
+//! The port of the engine on the gate.
+//!
+//! Owns which sandboxes are open there, as far as this process knows. The gate may end at any
+//! moment: it is asked before each command, and told again if it knows nothing.
+
+use async_trait::async_trait;
+use outrigger_agent::EgressFlow;
+use outrigger_engine::{Egress, EgressError};
+use outrigger_gate::{Flow, NetworkClient, Refusal, ServerLaunch};
+use outrigger_sandbox::{ConnectionSink, Generation, Networks, Sandbox, SandboxId};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::{Mutex, mpsc};
+
+use super::environment;
+use super::grants::{network, proxy};
+use super::mirrors::Mirrors;
+use super::words::PACKAGES;
+use crate::limits;
+
+/// The hidden mode in which this program is the gate.
+pub(crate) const GATE_MODE: &str = "gate-server";
+
+/// The gate of an installation.
+#[derive(Debug)]
+pub(crate) struct GateEgress {
+    client: NetworkClient,
+    /// By the names of backends.
+    networks: BTreeMap<&'static str, Arc<dyn Networks>>,
+    mirrors: Mirrors,
+    known: Mutex<HashMap<SandboxId, SandboxGate>>,
+}
+
+/// A sandbox, as this process knows it.
+#[derive(Debug, Clone)]
+enum SandboxGate {
+    /// It has no network.
+    Closed,
+    Open {
+        generation: Generation,
+        words: Vec<String>,
+        env: BTreeMap<String, String>,
+    },
+}
+
+impl GateEgress {
+    /// Starts nothing. `dir` is the gate's own.
+    pub(crate) fn new(
+        dir: PathBuf,
+        program: PathBuf,
+        networks: BTreeMap<&'static str, Arc<dyn Networks>>,
+        mirrors: Mirrors,
+    ) -> Self {
+        let launch = ServerLaunch { program, args: vec![OsString::from(GATE_MODE)] };
+        Self { client: NetworkClient::new(dir, launch), networks, mirrors, known: Mutex::default() }
+    }
+
+    /// Opens it anew, in this life of the sandbox.
+    async fn open_anew(
+        &self,
+        sandbox: &dyn Sandbox,
+        backend: &str,
+        words: &[String],
+    ) -> Result<BTreeMap<String, String>, EgressError> {
+        let id = sandbox.id();
+        let networks = self.networks.get(backend).ok_or_else(|| {
+            EgressError(format!("the backend `{backend}` has no way out for its sandboxes"))
+        })?;
+        let failed = |error: &dyn std::fmt::Display| EgressError(error.to_string());
+        let sink = Arc::new(RelayedConnections::start(self.client.clone(), id.clone()));
+        let listener = networks.listen(id, sink).await.map_err(|error| failed(&error))?;
+        let network = network(words, &self.mirrors, proxy());
+        let opened = self.client.open(id.as_str(), &network, listener.descriptor).await;
+        let opened = opened.map_err(|error| failed(&error))?;
+        let mirrors = words.iter().any(|word| word == PACKAGES).then_some(&self.mirrors);
+        let name = format!("network-{}", uuid::Uuid::new_v4().simple());
+        for file in environment::files(&name, &opened.authority, mirrors) {
+            sandbox.files(file).await.map_err(|error| failed(&error))?;
+        }
+        Ok(environment::variables(listener.port, mirrors))
+    }
+
+    /// Whether the gate that is there knows a sandbox.
+    async fn knows(&self, id: &SandboxId) -> bool {
+        matches!(self.client.is_open(id.as_str()).await, Ok(true))
+    }
+}
+
+#[async_trait]
+impl Egress for GateEgress {
+    async fn open(
+        &self,
+        sandbox: &dyn Sandbox,
+        backend: &str,
+        words: &[String],
+    ) -> Result<BTreeMap<String, String>, EgressError> {
+        let id = sandbox.id();
+        let known = self.known.lock().await.get(id).cloned();
+        match known {
+            Some(SandboxGate::Closed) if words.is_empty() => return Ok(BTreeMap::new()),
+            Some(SandboxGate::Open { generation, words: before, env })
+                if before == words && generation == *sandbox.generation() =>
+            {
+                if self.knows(id).await {
+                    return Ok(env);
+                }
+            }
+            Some(_) | None => {}
+        }
+        if words.is_empty() {
+            self.close(id).await;
+            return Ok(BTreeMap::new());
+        }
+        let env = self.open_anew(sandbox, backend, words).await?;
+        let (generation, words) = (sandbox.generation().clone(), words.to_vec());
+        let open = SandboxGate::Open { generation, words, env: env.clone() };
+        self.known.lock().await.insert(id.clone(), open);
+        Ok(env)
+    }
+
+    async fn flows(&self, id: &SandboxId) -> Vec<EgressFlow> {
+        // A gate that ended has nothing to tell any more, and the next command opens anew.
+        let flows = self.client.flows(id.as_str()).await.unwrap_or_default();
+        flows.flows.into_iter().map(flow).collect()
+    }
+
+    async fn close(&self, id: &SandboxId) {
+        // One that is not there, or does not know it, lets nothing through.
+        let _ = self.client.close(id.as_str()).await;
+        self.known.lock().await.insert(id.clone(), SandboxGate::Closed);
+    }
+}
+
+/// Gives connections that a backend carries to the gate, in order.
+struct RelayedConnections(mpsc::Sender<OwnedFd>);
+
+impl RelayedConnections {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it ends with the stream that carries the connections"
+    )]
+    fn start(client: NetworkClient, id: SandboxId) -> Self {
+        let (sender, mut connections) = mpsc::channel(limits::CONNECTIONS_WAITING_MAX);
+        tokio::spawn(async move {
+            while let Some(connection) = connections.recv().await {
+                // Refused or lost, it is closed, which the program sees.
+                let _ = client.connection(id.as_str(), connection).await;
+            }
+        });
+        Self(sender)
+    }
+}
+
+impl ConnectionSink for RelayedConnections {
+    fn connection(&self, connection: OwnedFd) {
+        // One too many is closed.
+        let _ = self.0.try_send(connection);
+    }
+}
+
+/// As the journal has it.
+fn flow(flow: Flow) -> EgressFlow {
+    let refusal = flow.refusal.map(|refusal| sentence(&flow, refusal));
+    let Flow { host, port, grant, requests, sent_bytes, received_bytes, .. } = flow;
+    // A repository's is `git`, whichever it is.
+    EgressFlow { host, port, grant, refusal, requests, sent_bytes, received_bytes }
+}
+
+/// What was refused, and what would allow it.
+fn sentence(flow: &Flow, refusal: Refusal) -> String {
+    let place = match (flow.host.as_str(), flow.port) {
+        ("", _) => "a connection".to_owned(),
+        (host, 443 | 80) => host.to_owned(),
+        (host, port) => format!("{host}:{port}"),
+    };
+    let words = refusal.words();
+    match refusal {
+        Refusal::NotGranted => format!(
+            "{place} was not reached: it is not in the network of this sandbox; the person can allow it with `--net {place}`, or `/net {place}` in a conversation"
+        ),
+        Refusal::Method | Refusal::Path => {
+            let path = flow.path.as_deref().unwrap_or("/");
+            format!(
+                "{place}{path} was not reached: {words}; the person can allow all of the host with `--net {place}`, or `/net {place}` in a conversation"
+            )
+        }
+        _ => format!("{place} was not reached: {words}"),
+    }
+}

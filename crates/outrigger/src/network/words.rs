@@ -1,0 +1,156 @@
+//! The words of a person for what a sandbox may reach.
+//!
+//! Owns how they are read. They stand in the session as they were said, but for `git`, which
+//! stands there with the repositories that it meant.
+
+use outrigger_agent::State;
+use outrigger_gate::grant_of;
+use outrigger_repository::remotes;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use crate::exit::{Failure, Kind, Outcome};
+use crate::repository;
+
+/// The registries of packages.
+pub(super) const PACKAGES: &str = "packages";
+/// The remotes of the repository.
+const GIT: &str = "git";
+const NONE: &str = "none";
+/// Before the address of a repository, as it stands in a session.
+pub(super) const REPOSITORY: &str = "git:";
+
+/// What a sandbox may reach, as a person says it. `none` is no word at all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Words(Vec<String>);
+
+impl Words {
+    /// Reads words, each of which may be several with commas between them.
+    pub(crate) fn parse<T: AsRef<str>>(said: &[T]) -> Result<Self, String> {
+        let all = said.iter().flat_map(|said| said.as_ref().split(','));
+        let all: BTreeSet<&str> = all.map(str::trim).filter(|word| !word.is_empty()).collect();
+        if all.contains(NONE) && all.len() > 1 {
+            return Err("`none` stands alone: there is no network, or there is some".to_owned());
+        }
+        let words = all.into_iter().filter(|word| *word != NONE);
+        let words = words.map(|word| known(word).map(|()| word.to_owned()));
+        words.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// These as well; nothing at all with none.
+    pub(crate) fn with(&self, more: &Self) -> Self {
+        Self(widened(&self.0, &more.0))
+    }
+
+    /// As a session records them: `git` with the remotes of the directory's repository.
+    pub(crate) fn settle(&self, dir: &Path) -> Outcome<Vec<String>> {
+        let mut settled = Vec::new();
+        for word in &self.0 {
+            if word != GIT {
+                settled.push(word.clone());
+                continue;
+            }
+            let remotes = remotes(dir).map_err(|error| repository::failed(dir, &error))?;
+            if remotes.is_empty() {
+                let text = "`git` means the remotes of the repository, and it has none that can be reached over HTTPS without a password";
+                return Err(Failure::new(Kind::Usage, text)
+                    .hint("Name a host instead, for example `--net github.com`."));
+            }
+            settled.extend(remotes.into_iter().map(|it| format!("{REPOSITORY}{}", it.url)));
+        }
+        settled.sort();
+        settled.dedup();
+        Ok(settled)
+    }
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Said {
+            One(String),
+            Several(Vec<String>),
+        }
+        let said = match Said::deserialize(deserializer)? {
+            Said::One(one) => vec![one],
+            Said::Several(several) => several,
+        };
+        Self::parse(&said).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Whether a word means something.
+fn known(word: &str) -> Result<(), String> {
+    if matches!(word, PACKAGES | GIT | NONE) {
+        return Ok(());
+    }
+    let grants = grant_of(word).map(drop);
+    grants.map_err(|why| format!("{why}. Or `packages`, `git` or `none`"))
+}
+
+/// What else is to be reachable, beside what was; `none` takes all of it back.
+fn widened(before: &[String], more: &[String]) -> Vec<String> {
+    if more.is_empty() {
+        return Vec::new();
+    }
+    let all: BTreeSet<&String> = before.iter().chain(more).collect();
+    all.into_iter().cloned().collect()
+}
+
+/// The words of a session for a person: each repository by its address.
+pub(crate) fn shown(words: &[String]) -> String {
+    if words.is_empty() {
+        return NONE.to_owned();
+    }
+    let word = |word: &String| word.strip_prefix(REPOSITORY).unwrap_or(word).to_owned();
+    words.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// What a session that goes on may reach: what it could, and these words.
+pub(crate) fn of_session(state: &State, words: &Words) -> Outcome<Vec<String>> {
+    let spec = state.spec();
+    let before = spec.and_then(|spec| spec.sandboxes.first()).map(|first| first.network.as_slice());
+    let dir = spec.and_then(|spec| spec.workspace.as_ref()).map(|it| Path::new(&it.source));
+    let more = words.settle(dir.unwrap_or(Path::new(".")))?;
+    Ok(widened(before.unwrap_or_default(), &more))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(said: &[&str]) -> Result<Vec<String>, String> {
+        Words::parse(said).map(|words| words.0)
+    }
+
+    #[test]
+    fn words_are_read_one_by_one_or_with_commas() {
+        assert_eq!(
+            parsed(&["packages,git", "b.example"]).unwrap(),
+            ["b.example", "git", "packages"]
+        );
+        assert_eq!(parsed(&["none"]).unwrap(), [""; 0]);
+        assert_eq!(parsed(&[]).unwrap(), [""; 0]);
+        assert!(parsed(&["none,git"]).unwrap_err().contains("stands alone"));
+        let why = parsed(&["pakages!"]).unwrap_err();
+        assert!(why.contains("Or `packages`, `git` or `none`"), "{why}");
+    }
+
+    #[test]
+    fn more_is_added_and_none_takes_all_back() {
+        let some = |words: &[&str]| words.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
+        let before = some(&["git:https://a.example/b", "packages"]);
+        let widened_by = |more: &[&str]| shown(&widened(&before, &some(more)));
+        assert_eq!(widened_by(&["c.example"]), "c.example, https://a.example/b, packages");
+        assert_eq!(widened_by(&[]), "none");
+    }
+}
