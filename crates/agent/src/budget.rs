@@ -206,6 +206,21 @@ impl Limit {
         Self::each(|measure| self.of(measure).or(other.of(measure)))
     }
 
+    /// What both let be spent.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self::each(|measure| match (self.of(measure), other.of(measure)) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        })
+    }
+
+    /// This limit for what counts from so much on.
+    #[must_use]
+    pub fn plus(self, from: Amounts) -> Self {
+        Self::each(|measure| self.of(measure).map(|limit| limit.saturating_add(from.of(measure))))
+    }
+
     /// What is left of it after that was spent.
     #[must_use]
     pub fn left(self, used: Amounts) -> Self {
@@ -269,5 +284,15 @@ mod tests {
         assert_eq!(money(11).over(limit), Some(Measure::Money));
         assert_eq!(limit.left(money(4)).money_nanos, Some(6));
         assert_eq!(limit.left(money(11)).money_nanos, Some(0));
+        assert_eq!(limit.plus(money(4)), Limit { money_nanos: Some(14), ..Limit::NONE });
+    }
+
+    #[test]
+    fn two_limits_let_be_spent_what_the_narrower_one_does() {
+        let limit = |tokens, steps| Limit { tokens, steps, ..Limit::NONE };
+        let both = limit(Some(5), None).and(limit(Some(7), Some(3)));
+        assert_eq!(both, limit(Some(5), Some(3)));
+        assert_eq!(both.and(limit(Some(4), None)), limit(Some(4), Some(3)));
+        assert_eq!(both.and(Limit::NONE), both);
     }
 }

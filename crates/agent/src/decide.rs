@@ -1,6 +1,6 @@
 //! `decide`: what should happen next. Total, and the same state gives the same answer.
 
-use crate::spending::{reservation, shortfall};
+use crate::spending::{left, reservation, shortfall};
 use crate::subagent::{asks_too_much, is_starved};
 use crate::{
     Amounts, Concurrency, Event, Failure, Item, Outcome, Phase, Place, Seq, SessionId, Spec, State,
@@ -177,7 +177,7 @@ impl State {
                 },
                 Work::AskModel | Work::Compact | Work::Provision { .. } => None,
             };
-            let reserved = reservation(self, work, spec);
+            let reserved = reservation(self, work, spec, left(self));
             if let Some(end) = self.limit_reached(reserved, now_ms) {
                 // What runs comes to its end first; then the turn ends.
                 return self.in_flight().is_empty().then_some(Next::Record(Event::TurnEnded(end)));

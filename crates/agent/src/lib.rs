@@ -67,7 +67,7 @@ pub use spec::{
     Concurrency, DEFAULT_AGENT, Deadline, Delegate, ModelSpec, OutsideTool, Parent, Recovery, Role,
     ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
 };
-pub use spending::{Shortage, command_ms_max, egress_bytes};
+pub use spending::{Shortage, command_ms_max, egress_bytes, shrunk};
 pub use state::{FOLD, State};
 pub use subagent::Child;
 pub use turn::Turn;

@@ -1,6 +1,6 @@
 //! What is done with an effect that was started and not settled when the harness died.
 
-use crate::spending::reservation;
+use crate::spending::{left, reservation_again};
 use crate::{
     Amounts, Event, Failure, ModelFault, Outcome, Phase, Place, Recovery, Seq, State, Work, limits,
 };
@@ -56,15 +56,8 @@ impl Recover {
         }
         let mut beside = state.clone();
         beside.lose(id, now_ms);
-        let again = reservation(&beside, &effect.work, state.spec()?);
-        // Whoever began it may live and not know that others believe it lost. Its reply counts
-        // if it comes first, and is as long as it was let be then.
-        let before = effect.reserved();
-        let reserved = Amounts {
-            tokens: again.tokens.max(before.tokens),
-            money_nanos: again.money_nanos.max(before.money_nanos),
-            ..again
-        };
+        let (left, before) = (left(&beside), effect.reserved());
+        let reserved = reservation_again(&beside, &effect.work, state.spec()?, left, before);
         if !beside.affords(reserved) {
             return over(Outcome::Failed(Failure::Budget));
         }

@@ -1,37 +1,76 @@
 //! What an effect may cost at most, and what stands against it although the rules permit it.
 //!
-//! Owns the worst case of every kind of work. Accounts above the session are looked at
-//! where all sessions are known, which is the store; what it says comes back as an event.
+//! Owns the worst case of every kind of work, and how it is made less where less is left.
+//! Accounts above the session are looked at where all sessions are known, which is the store;
+//! what it says comes back as an event, or makes a start smaller.
 
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 use crate::subagent::worst_subagent;
 use crate::{
-    Amounts, Call, Cause, Limit, Measure, Phase, Seq, Shortfall, Spec, State, ToolCall, ToolKind,
-    ToolSpec, Work, limits,
+    Amounts, Call, Cause, Event, Limit, Measure, Phase, Seq, Shortfall, Spec, State, ToolCall,
+    ToolKind, ToolSpec, Work, limits,
 };
 
-/// The worst case of an effect. Where the session's own budget leaves less than is usual, a
-/// reply and a command are given less, down to the least that is of use.
-pub(crate) fn reservation(state: &State, work: &Work, spec: &Spec) -> Amounts {
+/// The worst case of an effect. Where less is left than is usual, a reply and a command are
+/// given less, down to the least that is of use.
+pub(crate) fn reservation(state: &State, work: &Work, spec: &Spec, left: Limit) -> Amounts {
     match work {
-        Work::AskModel | Work::Compact => model_call(state, spec),
+        Work::AskModel | Work::Compact => model_call(state, spec, left),
         Work::CallTool(call) if state.starts_subagent(work) => worst_subagent(state, call, spec),
-        Work::CallTool(call) => tool_call(state, call),
+        Work::CallTool(call) => tool_call(state, call, left),
         Work::Provision { .. } => Amounts::default(),
     }
 }
 
+/// The worst case of an effect of which an attempt that had `before` was lost. Whoever began
+/// that one may live and not know that others believe it lost: its reply counts if it comes
+/// first, and is as long as it was let be then.
+pub(crate) fn reservation_again(
+    state: &State,
+    work: &Work,
+    spec: &Spec,
+    left: Limit,
+    before: Amounts,
+) -> Amounts {
+    let again = reservation(state, work, spec, left);
+    Amounts {
+        tokens: again.tokens.max(before.tokens),
+        money_nanos: again.money_nanos.max(before.money_nanos),
+        ..again
+    }
+}
+
+/// A start that accounts above have no room for, with as much less reserved as they leave:
+/// they let the session be charged `charged_max` in all. `now_ms` is the time that it carries.
+/// Nothing if the least that is of use does not fit either, or if it can't be less.
+#[must_use]
+pub fn shrunk(state: &State, started: &Event, charged_max: Limit, now_ms: u64) -> Option<Event> {
+    let Event::Started { effect: id, attempt, reserved, place } = started else { return None };
+    let effect = state.effect(*id)?;
+    let mut beside = state.clone();
+    beside.lose(*id, now_ms);
+    let charged = beside.charged().plus(beside.charged_reserved());
+    let left = left(&beside).and(charged_max.left(charged));
+    let before = effect.reserved();
+    let less = reservation_again(&beside, &effect.work, state.spec()?, left, before);
+    if less == *reserved || !less.fits(left) {
+        return None;
+    }
+    let (attempt, place) = (*attempt, place.clone());
+    Some(Event::Started { effect: *id, attempt, reserved: less, place })
+}
+
 /// What the session's own budget leaves.
-fn left(state: &State) -> Limit {
+pub(crate) fn left(state: &State) -> Limit {
     state.budget.left(state.spent.plus(state.reserved()))
 }
 
 /// Its input, as much output as there is room for, and an hour, or the time that is left if
 /// that is less: the call is given up when that is over.
-fn model_call(state: &State, spec: &Spec) -> Amounts {
-    let (left, input) = (left(state), state.input_tokens_estimate());
+fn model_call(state: &State, spec: &Spec, left: Limit) -> Amounts {
+    let input = state.input_tokens_estimate();
     let price = spec.model.price.unwrap_or_default();
     let by_tokens = left.of(Measure::Tokens).map(|left| left.saturating_sub(input));
     let by_money = left.of(Measure::Money).map(|left| price.output_tokens_within(left, input));
@@ -50,8 +89,8 @@ fn model_call(state: &State, spec: &Spec) -> Amounts {
 
 /// A command has the deadline that its arguments or its tool say, until it is dead. Of
 /// what is sent out the model has the arguments in its hand.
-fn tool_call(state: &State, call: &ToolCall) -> Amounts {
-    let (left, tool) = (left(state), state.tool(&call.tool));
+fn tool_call(state: &State, call: &ToolCall, left: Limit) -> Amounts {
+    let tool = state.tool(&call.tool);
     let given = state.call(call).filter(|_| tool.is_some_and(ToolSpec::leaves));
     let egress_bytes = egress_bytes(given.map_or("", Call::given), limits::SENDS_MAX);
     let step = Amounts { egress_bytes, ..Amounts::STEP };
@@ -105,11 +144,11 @@ impl Shortage {
         let spec = state.spec.as_ref()?;
         let permitted = state.effects.in_phase(|phase| *phase == Phase::Permitted);
         let short = |id| {
-            let reserved = reservation(state, &state.effect(id)?.work, spec);
+            let left = left(state);
+            let reserved = reservation(state, &state.effect(id)?.work, spec, left);
             let after = state.spent.plus(state.reserved()).plus(reserved);
             let measure = after.over(state.budget)?;
-            let left = left(state).of(measure)?;
-            Some(Self { measure, needed: reserved.of(measure), left })
+            Some(Self { measure, needed: reserved.of(measure), left: left.of(measure)? })
         };
         permitted.into_iter().find_map(short)
     }

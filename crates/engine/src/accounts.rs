@@ -6,10 +6,8 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use outrigger_agent::{
-    AccountId, Amounts, Event, LeftOpen, Seq, SessionId, Shortfall, State, Work,
-};
-use outrigger_store::{Charge, Cover, Error as StoreError, Level, SessionSummary};
+use outrigger_agent::{AccountId, Amounts, Event, LeftOpen, Seq, SessionId, State, Work};
+use outrigger_store::{BudgetRefusal, Charge, Cover, Error as StoreError, Level, SessionSummary};
 use std::collections::BTreeMap;
 
 use crate::{Engine, Error};
@@ -21,18 +19,29 @@ pub(crate) struct BudgetRefusals {
     pub(crate) starting: Vec<Seq>,
     /// More were refused together: each is asked for by itself now.
     pub(crate) singly: bool,
-    /// Those that were refused by themselves: each is to be withheld.
-    pub(crate) shortfalls: BTreeMap<Seq, Shortfall>,
+    /// Those that were refused by themselves: each is made smaller, or withheld.
+    pub(crate) refused: BTreeMap<Seq, BudgetRefusal>,
+    /// The one that was made smaller: it is asked for by itself, and no third time.
+    pub(crate) shrunk: Option<Seq>,
 }
 
 impl BudgetRefusals {
     /// Takes in that the store refused what was pending.
-    pub(crate) fn add(&mut self, shortfall: Shortfall) {
+    pub(crate) fn add(&mut self, mut refusal: BudgetRefusal) {
         match self.starting[..] {
-            [only] => drop(self.shortfalls.insert(only, shortfall)),
+            [only] => {
+                refusal.charged_max.take_if(|_| self.shrunk == Some(only));
+                self.refused.insert(only, refusal);
+            }
             _ => self.singly = true,
         }
+        self.forget_starts();
+    }
+
+    /// Takes in that nothing is pending any more.
+    pub(crate) fn forget_starts(&mut self) {
         self.starting.clear();
+        self.shrunk = None;
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the witness knows of one session.
 
-use outrigger_agent::{Author, Event, Outcome, Parent, Product, Seq, SessionId, Spec, TrustedFile};
+use outrigger_agent::{
+    Amounts, Author, Event, Outcome, Parent, Product, Seq, SessionId, Spec, TrustedFile,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,6 +27,8 @@ pub(crate) struct SessionFacts {
     pub(crate) writer: u64,
     /// What became of effects, as a process said in vain to the store.
     pub(crate) refused: BTreeMap<Seq, (u64, Outcome)>,
+    /// What starts would have reserved that an account had no room for.
+    pub(crate) unaffordable: BTreeMap<Seq, Amounts>,
 }
 
 impl SessionFacts {

@@ -108,6 +108,7 @@ impl Store {
                 self.witness.appended(appended);
             }
             Err(Error::Conflict { .. }) => self.witness.count(Happening::Fenced),
+            Err(Error::Budget(_)) => self.witness.unaffordable(&session, &events),
             Err(_) => {}
         }
         kept

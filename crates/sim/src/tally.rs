@@ -135,6 +135,8 @@ happenings! {
     DeskUnknown => "calls of tools outside left unknown",
     /// An account had no room for what was about to start.
     Withheld => "starts that an account refused",
+    /// Less was reserved for a start, because an account had no room for more.
+    Shrunk => "starts that an account made smaller",
     /// Everything of an account was stopped.
     Switched => "accounts stopped",
     /// What a stopped account would have started did not start.

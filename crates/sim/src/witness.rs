@@ -260,6 +260,16 @@ impl Witness {
         }
     }
 
+    /// An account had no room for what would start.
+    pub(crate) fn unaffordable(&self, session: &SessionId, events: &[Event]) {
+        let mut seen = self.seen();
+        for event in events {
+            if let Event::Started { effect, reserved, .. } = event {
+                seen.of(session).unaffordable.insert(*effect, *reserved);
+            }
+        }
+    }
+
     /// The model is asked; the provider charges so many tokens for what was sent.
     pub(crate) fn asked(&self, session: &str, tokens: u64) {
         let mut seen = self.seen();
@@ -356,6 +366,12 @@ impl WitnessState {
             && self.of(session).called.contains_key(effect)
         {
             self.tally.count(Happening::DeskUnknown);
+        }
+        if let Event::Started { effect, reserved, .. } = event
+            && let Some(before) = self.of(session).unaffordable.remove(effect)
+            && reserved.tokens < before.tokens
+        {
+            self.tally.count(Happening::Shrunk);
         }
         let permitted = &mut self.sessions.entry(session.clone()).or_default().permitted;
         let happening = match event {

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use outrigger_agent::{AccountId, Amounts, Cause, SessionId, Shortfall};
+use outrigger_agent::{AccountId, Amounts, Cause, Limit, SessionId, Shortfall};
 
-use crate::Error;
 use crate::port::{Account, Charge, SessionCharge, Terms, TermsChange};
+use crate::{BudgetRefusal, Error};
 
 /// Accounts and what sessions charge to them: all that there are, or those that a commit
 /// has to do with.
@@ -33,6 +33,7 @@ impl Book {
         let accounts = charge.levels.iter().map(|level| level.account.clone()).collect();
         let now = SessionCharge { spent: charge.spent, reserved: charge.reserved, accounts };
         let mut changed = BTreeMap::new();
+        let (mut shortfall, mut charged_max) = (None, Limit::NONE);
         let none = Terms::default();
         let left = before.accounts.iter().filter(|account| !now.accounts.contains(account));
         for account in left.chain(&now.accounts) {
@@ -49,12 +50,19 @@ impl Book {
                 let used = after.spent_now(terms.period, at_ms).plus(after.reserved);
                 // The period has turned over by now.
                 let lifted = level.soft_lifted_ms.is_some_and(|at_ms| at_ms >= after.since_ms);
-                if let Some(cause) = against(&terms, lifted, charge, used) {
-                    let account = Some(account.clone());
-                    return Err(Error::Budget(Shortfall { account, cause }));
-                }
+                let cause = against(&terms, lifted, charge, used);
+                let told = |cause| Shortfall { account: Some(account.clone()), cause };
+                shortfall = shortfall.or(cause.map(told));
+                // All but what others use, and what it used itself before the period.
+                let own = terms.limit.plus(spent.plus(reserved)).left(used);
+                charged_max = charged_max.and(own);
             }
             changed.insert(account.clone(), after);
+        }
+        if let Some(shortfall) = shortfall {
+            let of_amount = matches!(shortfall.cause, Cause::Limit(_));
+            let charged_max = of_amount.then_some(charged_max);
+            return Err(Error::Budget(Box::new(BudgetRefusal { shortfall, charged_max })));
         }
         if before == now {
             return Ok(());

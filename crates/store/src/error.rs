@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use outrigger_agent::{Seq, SessionId, Shortfall};
+use outrigger_agent::{Limit, Seq, SessionId, Shortfall};
 
 /// The cause below an error. Shared, because one failed commit answers many callers.
 pub type ErrorSource = Arc<dyn std::error::Error + Send + Sync>;
@@ -22,8 +22,8 @@ pub enum Error {
         found: Seq,
     },
     /// An account has no room for what would start.
-    #[error("{0}")]
-    Budget(Shortfall),
+    #[error("{}", .0.shortfall)]
+    Budget(Box<BudgetRefusal>),
     /// There is no such thing.
     #[error("there is no {what}")]
     NotFound {
@@ -107,6 +107,17 @@ pub enum Error {
     /// The store was closed, or its writer has ended.
     #[error("the store is closed")]
     Closed,
+}
+
+/// That nothing was started, because an account stands against it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BudgetRefusal {
+    /// The account, and what stands against it.
+    pub shortfall: Shortfall,
+    /// The most that the session may be charged in all, spent and reserved, by the limits of
+    /// all its accounts: what stays within it would have started. Nothing where it is no
+    /// matter of how much.
+    pub charged_max: Option<Limit>,
 }
 
 /// Who can do something about an error.

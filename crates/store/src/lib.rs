@@ -26,7 +26,7 @@ mod sql;
 mod sqlite;
 
 pub use blob_directory::BlobDirectory;
-pub use error::{Error, ErrorSource, Responsibility, Retry};
+pub use error::{BudgetRefusal, Error, ErrorSource, Responsibility, Retry};
 pub use memory::Memory;
 pub use port::{
     Account, AccountStop, Accounts, Before, Blobs, CachedSnapshot, Charge, Cover, Journal, Level,

@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use outrigger_agent::{
-    AccountId, Amounts, Answer, Cause, Deadline, Event, Limit, Measure, Next, Park, Price, Recover,
-    Shortage, Shortfall, Spec, TurnEnd, Work, command_ms_max, limits,
+    AccountId, Amounts, Answer, Cause, Deadline, Event, Limit, Measure, Next, Park, Price, Record,
+    Recover, Shortage, Shortfall, Spec, State, TurnEnd, Work, command_ms_max, limits, shrunk,
 };
 
 use crate::bench::Bench;
@@ -137,6 +137,98 @@ fn a_reply_is_as_long_as_what_is_left_allows() {
         let asked = bench.state.output_tokens_max(&work);
         assert_eq!((Some(asked), reserved.tokens), (output, 48 + asked), "{budget:?}");
         assert!(reserved.fits(budget) && Shortage::of(&bench.state).is_none());
+    }
+}
+
+/// A state, and the start that it leads to.
+fn about_to_start(mut bench: Bench) -> (State, Event) {
+    bench.flying();
+    let started = bench.journal.pop().unwrap().event;
+    assert!(matches!(started, Event::Started { .. }), "{started:?}");
+    let fold = |state: State, record: &Record| state.apply(record);
+    (bench.journal.iter().fold(State::default(), fold), started)
+}
+
+fn reserved(started: &Event) -> Amounts {
+    let Event::Started { reserved, .. } = started else { panic!("{started:?}") };
+    *reserved
+}
+
+/// As where the session's own budget leaves that much.
+#[test]
+fn a_reply_is_as_long_as_accounts_have_room_for() {
+    let tokens = |tokens| Limit { tokens: Some(tokens), ..Limit::NONE };
+    let (input, least) = (48 * 1_250, limits::OUTPUT_TOKENS_MIN);
+    for (charged_max, output) in [
+        (tokens(48 + 15_999), Some(15_999)),
+        (tokens(48 + least), Some(least)),
+        (tokens(48 + least - 1), None),
+        (money(input + 2_000 * 3_000 + 1_999), Some(3_000)),
+        (money(input + 2_000 * least - 1), None),
+        (tokens(48 + 4_000).and(money(input + 2_000 * 3_000)), Some(3_000)),
+        (Limit { steps: Some(0), ..Limit::NONE }, None),
+        // What there is room for was not refused, and is not asked for a second time.
+        (tokens(48 + 16_000), None),
+    ] {
+        let mut spec = priced(Limit::NONE, Limit::NONE);
+        spec.model.output_tokens_max = 16_000;
+        spec.model.context_tokens = 200_000;
+        let (state, started) = about_to_start(Bench::with_task(spec));
+        let smaller = shrunk(&state, &started, charged_max, 0);
+        assert_eq!(smaller.is_some(), output.is_some(), "{charged_max:?}");
+        let Some(event) = smaller else { continue };
+        assert!(reserved(&event).fits(charged_max), "{charged_max:?}: {event:?}");
+        // From the journal alone.
+        let record = Record { seq: state.seq().next(), at_ms: 0, event };
+        let state = state.apply(&record);
+        assert_eq!(Some(state.output_tokens_max(&Work::AskModel)), output, "{charged_max:?}");
+    }
+}
+
+#[test]
+fn a_command_has_as_much_time_as_accounts_have_room_for() {
+    let wall = |ms| Limit { wall_ms: Some(ms), ..Limit::NONE };
+    let cpu = |ms| Limit { cpu_ms: Some(ms), ..Limit::NONE };
+    for (room, command_ms) in [
+        (wall(5_000), Some(3_000)),
+        (wall(3_000), Some(1_000)),
+        (wall(2_999), None),
+        (cpu(2_000), Some(2_000)),
+        (cpu(1_499), None),
+    ] {
+        let mut bench = Bench::with_task(priced(Limit::NONE, Limit::NONE));
+        bench.reply(reply(vec![call("a", "bash", r#"{"timeout":4000}"#)]));
+        bench.settle(sandbox("g1"));
+        let (state, started) = about_to_start(bench);
+        let smaller = shrunk(&state, &started, room.plus(state.charged()), 0);
+        assert_eq!(smaller.is_some(), command_ms.is_some(), "{room:?}");
+        let Some(event) = smaller else { continue };
+        let Event::Started { effect, .. } = event else { panic!("{event:?}") };
+        let record = Record { seq: state.seq().next(), at_ms: 0, event };
+        let state = state.apply(&record);
+        assert_eq!(command_ms_max(&state, effect), command_ms, "{room:?}");
+    }
+}
+
+/// The lost attempt stays charged, and the next one is as long as that was at the least.
+#[test]
+fn what_is_begun_again_is_as_long_as_accounts_have_room_for() {
+    let whole = 48 + 2_000;
+    for (tokens, wall_ms, again) in [
+        (2 * whole, 3_604_999, Some(3_599_999)),
+        (2 * whole, 5_001, Some(1)),
+        (2 * whole, 5_000, None),
+        (2 * whole - 1, 3_604_999, None),
+    ] {
+        let mut spec = priced(Limit::NONE, Limit::NONE);
+        spec.model.output_tokens_max = 2_000;
+        let mut bench = Bench::with_task(spec);
+        bench.flying();
+        bench.now_ms += 5_000;
+        let [Recover::Again(started)] = &bench.crash()[..] else { panic!("it is begun again") };
+        let room = Limit { tokens: Some(tokens), wall_ms: Some(wall_ms), ..Limit::NONE };
+        let smaller = shrunk(&bench.state, started, room, bench.now_ms);
+        assert_eq!(smaller.map(|event| reserved(&event).wall_ms), again, "{room:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What holds for every journal that a driver writes.
 
-use outrigger_agent::{Record, Recover, State};
+use outrigger_agent::{Limit, Record, Recover, State, shrunk};
 use proptest::prelude::*;
 
 use crate::build::session;
@@ -15,7 +15,10 @@ pub(crate) fn question(state: &State, now_ms: u64) {
     let _ = state.decide(&session(), now_ms);
     for id in 0..=state.seq().0.min(1 << 12) {
         let id = outrigger_agent::Seq(id);
-        let _ = (Recover::of(state, id, now_ms), state.reserved_for(id));
+        let _ = state.reserved_for(id);
+        if let Some(Recover::Again(started)) = Recover::of(state, id, now_ms) {
+            let _ = shrunk(state, &started, Limit::from(state.spent()), now_ms);
+        }
         if let Some(effect) = state.effect(id) {
             let _ = state.request_items(&effect.work);
             if let outrigger_agent::Work::CallTool(call) = &effect.work {

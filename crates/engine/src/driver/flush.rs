@@ -44,7 +44,7 @@ pub(crate) async fn flush(engine: &Engine, run: &mut SessionRun) -> Result<Flush
         Ok(()) => {
             run.outcomes.clear();
             run.grants.commit();
-            run.refusals.starting.clear();
+            run.refusals.forget_starts();
             run.overtaken = 0;
             cache_fold(engine, run).await;
             Ok(FlushOutcome::Durable)
@@ -54,12 +54,12 @@ pub(crate) async fn flush(engine: &Engine, run: &mut SessionRun) -> Result<Flush
             source: StoreError::Conflict { .. } | StoreError::Uncertain { .. },
             ..
         }) => {
-            run.refusals.starting.clear();
+            run.refusals.forget_starts();
             fall_back(engine, run).await?;
             Ok(FlushOutcome::Overtaken)
         }
-        Err(Error::Journal { source: StoreError::Budget(shortfall), .. }) => {
-            run.refusals.add(shortfall);
+        Err(Error::Journal { source: StoreError::Budget(refusal), .. }) => {
+            run.refusals.add(*refusal);
             fold_anew(engine, run).await?;
             Ok(FlushOutcome::Overtaken)
         }

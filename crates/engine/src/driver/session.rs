@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use outrigger_agent::{
     Amounts, EgressReport, Event, Loss, Outcome, Park, Record, Seq, SessionId, SnapshotRef, State,
-    Touched, Work,
+    Touched, Work, shrunk,
 };
 use outrigger_sandbox::Sandbox;
 use outrigger_tools::ParsedCall;
@@ -186,11 +186,20 @@ impl SessionRun {
         if self.pending.is_empty() { now_ms } else { self.pending_at_ms }
     }
 
-    /// Writes down that an effect is not started, if an account refused this very one.
-    pub(crate) fn withhold(&mut self, id: Seq, at_ms: u64) -> bool {
-        let Some(shortfall) = self.refusals.shortfalls.remove(&id) else { return false };
+    /// The start of an effect; if accounts refused this very one, with no more reserved than
+    /// they leave. If even the least does not fit, or they refused that too, writes down that
+    /// it is not started, and gives nothing.
+    pub(crate) fn afford(&mut self, id: Seq, started: Event, at_ms: u64) -> Option<Event> {
+        let Some(refusal) = self.refusals.refused.remove(&id) else { return Some(started) };
+        let now_ms = self.at_ms(at_ms);
+        let within = |charged_max| shrunk(&self.state, &started, charged_max, now_ms);
+        if let Some(smaller) = refusal.charged_max.and_then(within) {
+            (self.refusals.shrunk, self.refusals.singly) = (Some(id), true);
+            return Some(smaller);
+        }
+        let shortfall = refusal.shortfall;
         self.push(at_ms, Event::Withheld { effect: id, shortfall });
-        true
+        None
     }
 
     pub(crate) fn is_batch_full(&self) -> bool {

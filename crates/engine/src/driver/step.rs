@@ -115,12 +115,13 @@ async fn one_step(engine: &Engine, run: &mut SessionRun, poke: &Notify) -> Resul
         match next {
             Next::Record(event) => run.push(at_ms, event),
             Next::Judge(id) => judge(engine, run, id, at_ms)?,
-            Next::Start(id, _) if run.withhold(id, at_ms) => {}
             Next::Start(id, started) => {
-                start(engine, run, id, started, at_ms)?;
-                if run.refusals.singly {
-                    flush::flush(engine, run).await?;
-                    return Ok(Step::Again);
+                if let Some(started) = run.afford(id, started, at_ms) {
+                    start(engine, run, id, started, at_ms)?;
+                    if run.refusals.singly {
+                        flush::flush(engine, run).await?;
+                        return Ok(Step::Again);
+                    }
                 }
             }
             Next::Perform(ids) => {
@@ -216,11 +217,14 @@ async fn recover(
     id: Seq,
     at_ms: u64,
 ) -> Result<Option<Granted<Work>>, Error> {
-    let Some(how) = Recover::of(&run.state, id, at_ms) else { return Ok(None) };
-    // An account has no room for it a second time: it is begun anew when there is some.
-    if matches!(how, Recover::Again(_)) && run.withhold(id, at_ms) {
-        flush::flush(engine, run).await?;
-        return Ok(None);
+    let Some(mut how) = Recover::of(&run.state, id, at_ms) else { return Ok(None) };
+    if let Recover::Again(started) = how {
+        let Some(started) = run.afford(id, started, at_ms) else {
+            // An account has no room for it a second time: it is begun anew when there is some.
+            flush::flush(engine, run).await?;
+            return Ok(None);
+        };
+        how = Recover::Again(started);
     }
     let granted = match (grant(&engine.rules()?, run, id, at_ms), how) {
         (Ok(granted), Recover::Again(started)) => {

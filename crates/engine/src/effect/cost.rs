@@ -76,9 +76,10 @@ impl ModelCost {
         }
     }
 
-    /// Whether the session's budget leaves a call less time than any other may take.
+    /// Whether the session's budget or an account leaves a call less time than any other
+    /// may take.
     pub(super) fn is_short_of_time(&self) -> bool {
-        self.budget.of(Measure::Wall).is_some() && self.reserved.wall_ms < MODEL_MS_MAX
+        self.reserved.wall_ms < MODEL_MS_MAX
     }
 
     /// What a provider says of its usage, as far as one call can be.

@@ -2,7 +2,7 @@
 
 use outrigger_agent::{
     AccountId, Answer, Cause, Event, Limit, Measure, Park, Record, Seq, Shortfall, TurnEnd,
-    Unanswerable,
+    Unanswerable, limits,
 };
 use outrigger_engine::{AnswerRequest, Engine, Error, ResumeChange};
 use outrigger_policy::RuleSet;
@@ -87,6 +87,46 @@ async fn lost(world: &World) -> Engine {
     assert!(cut.is_err(), "it was still thinking");
     drop(engine);
     world.engine(&steps)
+}
+
+/// Two accounts leave less than is usual, and one refusal says what both do.
+#[tokio::test(start_paused = true)]
+async fn a_start_is_as_large_as_all_accounts_have_room_for() {
+    let world = World::new().await;
+    let tokens = Limit { tokens: Some(2_300), ..Limit::NONE };
+    set(&world, hard(tokens)).await;
+    let wall = hard(Limit { wall_ms: Some(30_000), ..Limit::NONE });
+    world.journal.set_terms(&AccountId::user("person:test"), wall).await.unwrap();
+    let (engine, id) = world.played(&[done()]).await;
+    let state = engine.state(&id).await.unwrap();
+    assert_eq!(state.ended(), Some(&TurnEnd::Answered));
+    let records = records(&world).await;
+    let withheld = |record: &Record| matches!(record.event, Event::Withheld { .. });
+    assert!(!records.iter().any(withheld), "{records:?}");
+    let started = records.iter().find_map(|record| match &record.event {
+        Event::Started { reserved, .. } => Some(*reserved),
+        _ => None,
+    });
+    let started = started.unwrap();
+    assert_eq!((started.tokens, started.wall_ms), (2_300, 30_000));
+}
+
+/// The time that went by until it was found lost is charged, and the rest is for the next.
+#[tokio::test(start_paused = true)]
+async fn what_was_lost_is_begun_again_with_what_an_account_has_left() {
+    let (world, id) = (World::new().await, session("s1"));
+    let engine = lost(&world).await;
+    let wall_ms = limits::MODEL_MS_MAX + 500;
+    set(&world, hard(Limit { wall_ms: Some(wall_ms), ..Limit::NONE })).await;
+    drive(&engine, &id).await;
+    let state = engine.state(&id).await.unwrap();
+    assert_eq!((state.ended(), state.spent().steps), (Some(&TurnEnd::Answered), 2));
+    let again = records(&world).await.into_iter().find_map(|record| match record.event {
+        Event::Started { attempt: 2, reserved, .. } => Some(reserved),
+        _ => None,
+    });
+    let reserved_ms = again.unwrap().wall_ms;
+    assert!((wall_ms - 2_000..limits::MODEL_MS_MAX).contains(&reserved_ms), "{reserved_ms}");
 }
 
 #[tokio::test(start_paused = true)]

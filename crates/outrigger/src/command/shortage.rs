@@ -13,12 +13,17 @@ pub(super) fn told(state: &State) -> (String, String) {
     let Some(Shortage { measure, needed, left }) = Shortage::of(state) else {
         let (spent, budget) = (state.spent(), state.budget());
         let used = amounts::used(spent, budget);
-        let text = format!("what was left of the session's limits was too little; used are {used}");
+        let too_little =
+            |whose| format!("what was left of {whose} was too little; used are {used}");
         let gone = |measure: &Measure| budget.left(spent).of(*measure) == Some(0);
         let gone = Measure::ALL.into_iter().find(gone).and_then(|it| Some((it, budget.of(it)?)));
         return match gone {
-            Some((measure, limit)) => (text, allow(measure, limit.saturating_add(1))),
-            None => (text, "Allow more, with --max-tokens, --max-dollars and their like.".into()),
+            Some((measure, limit)) => {
+                (too_little("the session's limits"), allow(measure, limit.saturating_add(1)))
+            }
+            None => {
+                (too_little("the limits of the session or of an account"), ALLOW_ANY.to_owned())
+            }
         };
     };
     let limit = state.budget().of(measure).unwrap_or_default();
@@ -37,6 +42,9 @@ fn allow(measure: Measure, least: u64) -> String {
     format!("Allow more with {} or above.", flag(measure, least))
 }
 
+/// What helps where it is not known of what there was too little.
+const ALLOW_ANY: &str = "Allow more, with --max-tokens, --max-dollars and their like, or `outrigger budget set` for an account.";
+
 /// What helps where an answer was cut.
 pub(super) fn of_a_cut_answer(state: &State) -> &'static str {
     let written = state.conversation().iter().rev().find_map(|item| match item {
@@ -47,7 +55,10 @@ pub(super) fn of_a_cut_answer(state: &State) -> &'static str {
     let limited = [Measure::Tokens, Measure::Money].map(|it| state.budget().of(it).is_some());
     match written {
         Some(1..) if limited.contains(&true) && written < Some(most) => {
-            "The session's limits left no more for it: allow more with --max-tokens or --max-dollars."
+            "The limits of the session or of an account left no more for it: allow more with --max-tokens or --max-dollars, or with `outrigger budget set`."
+        }
+        Some(1..) if written < Some(most) => {
+            "Raise model.output_tokens_max in the configuration, or, if an account left no more for it, its limit: `outrigger budget show` says what is used."
         }
         _ => "Raise model.output_tokens_max in the configuration.",
     }

@@ -128,6 +128,63 @@ fn a_command_is_killed_when_the_session_s_time_is_over() {
     assert!(told.contains("the limits of this session leave no more"), "{told}");
 }
 
+/// What holds for a session's own limits holds for those above it.
+#[test]
+fn a_reply_is_as_long_as_an_account_has_room_for() {
+    let (world, run) = world(&[Turn(&[shell("echo one")])], "");
+    let script = &run[5];
+    let text = fs::read_to_string(script).unwrap();
+    let usual = "output_tokens_max = 16000\ncontext_tokens = 200000\nprice = { input = 3.0, output = 15.0 }\n";
+    fs::write(script, text.replace(PRICED, usual)).unwrap();
+    world.ran(0, &["budget", "set", "org", "--tokens", "20000"]);
+    world.ran(0, &["budget", "set", "user:local", "--dollars", "0.05"]);
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    let done = world.ran(0, &args).json();
+    assert!(nanos(&done["spent"]) <= 50_000_000, "{done}");
+    let events = world.events(&world.session());
+    assert!(!events.iter().any(|event| event["withheld"].is_object()), "{events:?}");
+    let asked = events.iter().map(|event| &event["started"]["reserved"]);
+    let asked: Vec<&Value> = asked.filter(|reserved| nanos(reserved) > 0).collect();
+    assert_eq!(asked.len(), 2, "{events:?}");
+    for reserved in asked {
+        assert!(nanos(reserved) <= 50_000_000, "{reserved}");
+        assert!(reserved["tokens"].as_u64() <= Some(20_000), "{reserved}");
+    }
+    // What the least does not fit into is refused as ever.
+    world.ran(0, &["budget", "set", "user:local", "--dollars", "0.001"]);
+    let told = world.ran(11, &args).stderr;
+    assert!(told.contains("would exceed the limit on the money of `user:local`"), "{told}");
+}
+
+#[test]
+fn a_command_is_killed_when_an_account_s_time_is_over() {
+    let (world, run) = world(&[Turn(&[shell("sleep 100000")])], "");
+    world.ran(0, &["budget", "set", "org", "--seconds", "5"]);
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    world.run(&args);
+    let events = world.events(&world.session());
+    let told = events.iter().find_map(|event| {
+        event["settled"]["outcome"]["done"]["output"]["text"].as_str().map(str::to_owned)
+    });
+    let told = told.unwrap();
+    assert!(told.contains("the limits of this session leave no more"), "{told}");
+    let account = world.account("org");
+    assert!(account["spent"]["wall_ms"].as_u64().unwrap() <= 5_000, "{account}");
+}
+
+#[test]
+fn a_model_is_not_waited_for_when_an_account_s_time_is_over() {
+    let (world, run) = world(&[], "");
+    let script = &run[5];
+    let text = fs::read_to_string(script).unwrap();
+    fs::write(script, text.replace("[[turn]]\n", "[[turn]]\ndelay_ms = 60000\n")).unwrap();
+    world.ran(0, &["budget", "set", "org", "--seconds", "1"]);
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    let told = world.ran(11, &args).stderr;
+    assert!(told.contains("of the session or of an account was too little"), "{told}");
+    assert!(told.contains("or `outrigger budget set` for an account"), "{told}");
+}
+
 #[test]
 fn an_account_is_shared_by_sessions_and_raised_for_all() {
     let (world, run) = world(&[Turn(&[shell("echo one")])], "");

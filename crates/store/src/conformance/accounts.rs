@@ -22,6 +22,7 @@ pub async fn accounts(journal: &dyn Journal, accounts: &dyn Accounts) {
     let place = AccountsSuite { journal, accounts };
     place.charges_follow_the_session().await;
     place.what_has_no_room_changes_nothing().await;
+    place.a_refusal_says_what_would_have_had_room().await;
     place.a_race_ends_at_the_limit().await;
     place.a_soft_limit_asks_and_a_switch_stops().await;
     place.a_period_begins_anew().await;
@@ -113,13 +114,13 @@ impl AccountsSuite<'_> {
         for (spent, reserved) in [(0, 11), (10, 1), (11, 0)] {
             let refused = self.append(&session, Seq(1), 2, charge("small", spent, reserved)).await;
             let Err(Error::Budget(told)) = refused else { panic!("{refused:?}") };
-            assert_eq!(told.account, Some(account("small")));
-            assert_eq!(told.cause, Cause::Limit(Measure::Money));
+            assert_eq!(told.shortfall.account, Some(account("small")));
+            assert_eq!(told.shortfall.cause, Cause::Limit(Measure::Money));
         }
         let unpriced = Charge { unpriced: true, ..charge("small", 0, 10) };
         let refused = self.append(&session, Seq(1), 2, unpriced).await;
         let Err(Error::Budget(told)) = refused else { panic!("{refused:?}") };
-        assert_eq!(told.cause, Cause::Unpriced);
+        assert_eq!(told.shortfall.cause, Cause::Unpriced);
         assert_eq!(self.stands("small").await, (0, 10));
         let head = self.journal.head(&session).await.expect("it has a head");
         assert_eq!(head, Seq(1), "what is refused is not appended");
@@ -131,6 +132,37 @@ impl AccountsSuite<'_> {
         assert!(matches!(refused, Err(Error::Budget(_))), "{refused:?}");
         let all = self.accounts.accounts().await.expect("accounts can be read");
         assert!(all.iter().all(|one| one.account != account("phantom")), "{all:?}");
+    }
+
+    /// By all accounts at once, of which one counts anew each day, and another session uses some.
+    async fn a_refusal_says_what_would_have_had_room(&self) {
+        use crate::limits::DAY_MS;
+        let daily = Terms { period: Some(Period::Day), ..at_most(20) };
+        self.set("tight", daily).await;
+        let (session, other) = (super::session("room"), super::session("room-beside"));
+        let both = |spent, reserved| {
+            let mut both = charge("wide", spent, reserved);
+            both.levels.extend(charge("tight", 0, 0).levels);
+            both
+        };
+        let yesterday = Charge { starts: false, ..both(5, 0) };
+        self.append(&session, Seq(0), DAY_MS, yesterday).await.expect("an outcome is a fact");
+        let today = 2 * DAY_MS;
+        self.append(&other, Seq(0), today, charge("tight", 0, 3)).await.expect("it fits");
+        for (wide, charged_max) in [(100, 5 + 20 - 3), (21, 21)] {
+            self.set("wide", at_most(wide)).await;
+            let refused = self.append(&session, Seq(1), today, both(5, 96)).await;
+            let Err(Error::Budget(told)) = refused else { panic!("{refused:?}") };
+            let room = told.charged_max.expect("it is a matter of how much");
+            assert_eq!(room, Limit { money_nanos: Some(charged_max), ..Limit::NONE });
+            let refused = self.append(&session, Seq(1), today, both(5, charged_max - 4)).await;
+            assert!(matches!(refused, Err(Error::Budget(_))), "{refused:?}");
+        }
+        let unpriced = Charge { unpriced: true, ..both(5, 1) };
+        let refused = self.append(&session, Seq(1), today, unpriced).await;
+        let Err(Error::Budget(told)) = refused else { panic!("{refused:?}") };
+        assert_eq!(told.charged_max, None, "less of it would be refused too");
+        self.append(&session, Seq(1), today, both(5, 16)).await.expect("it fits exactly");
     }
 
     /// Many sessions start what they can, settle less or all of it, and go on.
@@ -167,7 +199,7 @@ impl AccountsSuite<'_> {
         let session = super::session("soft");
         let asked = self.append(&session, Seq(0), 1, charge("soft", 0, 11)).await;
         let Err(Error::Budget(told)) = asked else { panic!("{asked:?}") };
-        assert_eq!(told.cause, Cause::Soft(Measure::Money));
+        assert_eq!(told.shortfall.cause, Cause::Soft(Measure::Money));
         let lifted = |spent, reserved| {
             let mut charge = charge("soft", spent, reserved);
             charge.levels[0].soft_lifted_ms = Some(1);
@@ -182,7 +214,7 @@ impl AccountsSuite<'_> {
         assert!(set.expect("it can be stopped").terms.stopped.is_some());
         let refused = self.append(&session, Seq(1), 1, lifted(0, 20)).await;
         let Err(Error::Budget(told)) = refused else { panic!("{refused:?}") };
-        assert_eq!(told.cause, Cause::Stopped { reason: "enough".to_owned() });
+        assert_eq!(told.shortfall.cause, Cause::Stopped { reason: "enough".to_owned() });
         let settled = Charge { starts: false, ..lifted(3, 0) };
         self.append(&session, Seq(1), 1, settled).await.expect("an outcome is a fact");
         let set = self.accounts.set_terms(&account("soft"), TermsChange::Allow).await;
@@ -227,7 +259,7 @@ impl AccountsSuite<'_> {
         let today = 2 * DAY_MS;
         let asked = self.append(&session, Seq(2), today, lifted(yesterday, 11, 11)).await;
         let Err(Error::Budget(told)) = asked else { panic!("{asked:?}") };
-        assert_eq!(told.cause, Cause::Soft(Measure::Money));
+        assert_eq!(told.shortfall.cause, Cause::Soft(Measure::Money));
         let again = self.append(&session, Seq(2), today + 1, lifted(today, 11, 11)).await;
         again.expect("it was lifted today as well");
     }
