@@ -68,13 +68,17 @@ pub(crate) async fn execute(paths: &Paths, asked: &Converse) -> Outcome<u8> {
         trust::ask(&context.paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
     }
     let mut rim = Rim::new(context, asked.again)?;
-    let ended = rim.run().await;
-    let Rim { face, conversation, talk, asides, .. } = rim;
-    face.close(&conversation, talk.as_ref().map(|talk| &talk.session));
-    // The disks of a session that rests are kept; that it rests can wait for the next time.
-    let rests = asides.for_each(|_| std::future::ready(()));
-    drop(tokio::time::timeout(Duration::from_millis(limits::CLOSE_MS_MAX), rests).await);
-    ended
+    let whole = async move {
+        let ended = rim.run().await;
+        let Rim { face, conversation, talk, asides, .. } = rim;
+        face.close(&conversation, talk.as_ref().map(|talk| &talk.session));
+        // The disks of a session that rests are kept; that it rests can wait for the next time.
+        let rests = asides.for_each(|_| std::future::ready(()));
+        drop(tokio::time::timeout(Duration::from_millis(limits::CLOSE_MS_MAX), rests).await);
+        ended
+    };
+    // The jobs are tasks of it.
+    tokio::task::LocalSet::new().run_until(whole).await
 }
 
 /// What all of it is connected by.
@@ -132,7 +136,7 @@ impl Rim {
         if again {
             rim.busy("looking for the last session", job);
         } else {
-            rim.asides.push(job);
+            rim.asides.push(jobs::as_task(job));
         }
         Ok(rim)
     }
@@ -207,7 +211,8 @@ impl Rim {
                     let idle = matches!(input, Input::Idle);
                     self.input(input).await;
                     if idle && let Some(talk) = &self.talk {
-                        self.asides.push(jobs::after_turn(self.context.clone(), talk.parts()));
+                        let job = jobs::after_turn(self.context.clone(), talk.parts());
+                        self.asides.push(jobs::as_task(job));
                         let later = std::mem::take(&mut self.later);
                         later.into_iter().for_each(|command| self.command(command));
                     }
@@ -245,7 +250,7 @@ impl Rim {
                 Action::Interrupt => self.stop().await,
                 Action::Look => self.look().await,
                 Action::ListFiles => {
-                    self.asides.push(jobs::files(self.context.clone()));
+                    self.asides.push(jobs::as_task(jobs::files(self.context.clone())));
                     Ok(())
                 }
                 Action::Answer(question, decision, standing) => {
@@ -264,7 +269,7 @@ impl Rim {
     }
 
     fn busy(&mut self, what: &str, job: LocalBoxFuture<'static, JobEnd>) {
-        self.jobs.push_back(job);
+        self.jobs.push_back(jobs::as_task(job));
         let now_ms = self.now_ms();
         self.conversation.update(now_ms, Input::Busy(what.to_owned()));
     }

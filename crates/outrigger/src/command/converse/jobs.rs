@@ -10,6 +10,7 @@ use outrigger_store::load_all;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use tokio::task::JoinSet;
 
 use super::context::Context;
 use super::talk::Parts;
@@ -50,6 +51,20 @@ pub(super) struct OpenedTalk {
 }
 
 type Job = LocalBoxFuture<'static, JobEnd>;
+
+/// A job that goes on by itself once it was looked at, also while something else is awaited: that
+/// may wait for what the job holds, such as a connection to the journal. It ends when it is dropped.
+pub(super) fn as_task(job: Job) -> Job {
+    let work = async move {
+        let mut task = JoinSet::new();
+        task.spawn_local(job);
+        match task.join_next().await.expect("it was just begun") {
+            Ok(end) => end,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    };
+    work.boxed_local()
+}
 
 /// Begins a session with what is said.
 pub(super) fn begin(context: Context, message: Message) -> Job {
@@ -485,4 +500,35 @@ async fn sessions(context: &Context) -> Outcome<Vec<Row>> {
         if rows.is_empty() { "  no sessions yet" } else { "  /sessions NAME goes on with one" };
     rows.push(Row::note(Tone::Detail, text));
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+    use std::time::Duration;
+    use tokio::sync::Mutex;
+
+    /// As where a message is sent while what follows a turn reads the journal.
+    #[tokio::test]
+    async fn a_job_lets_go_of_what_is_waited_for_elsewhere() {
+        let conversation = async {
+            let connection = Rc::new(Mutex::new(()));
+            let of_job = Rc::clone(&connection);
+            let (begins, begun) = tokio::sync::oneshot::channel();
+            let work = async move {
+                let _held = of_job.lock().await;
+                begins.send(()).unwrap();
+                tokio::task::yield_now().await;
+                JobEnd::Files(Vec::new())
+            };
+            let mut job = as_task(work.boxed_local());
+            assert!((&mut job).now_or_never().is_none(), "it is looked at once");
+            begun.await.unwrap();
+            let lets_go = tokio::time::timeout(Duration::from_secs(30), connection.lock());
+            assert!(lets_go.await.is_ok(), "it goes on meanwhile");
+            assert!(matches!(job.await, JobEnd::Files(_)));
+        };
+        tokio::task::LocalSet::new().run_until(conversation).await;
+    }
 }
