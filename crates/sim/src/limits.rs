@@ -83,3 +83,9 @@ pub const BENCH_PROVIDER_START_MS_MAX: u64 = 5_000;
 pub const BENCH_SPAWNER_END_MS_MAX: u64 = 10_000;
 /// A request's body that the measurements' provider takes.
 pub const BENCH_BODY_BYTES_MAX: u64 = 64 << 20;
+/// From what is typed until a measured program shows what is waited for.
+pub const BENCH_TERMINAL_MS_MAX: u64 = 30_000;
+/// From one key that is shown to the next that is typed.
+pub const BENCH_KEY_PAUSE_MS: u64 = 2;
+/// From one token of the measurements' provider to the next.
+pub const BENCH_TOKEN_PAUSE_MS: u64 = 7;

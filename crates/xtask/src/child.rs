@@ -53,6 +53,12 @@ impl Child {
         self
     }
 
+    /// What builds the program itself as it is published, beside those of the simulation crate.
+    pub(crate) fn program() -> Self {
+        let words = ["cargo", "build", "--release", "--quiet", "--package", "outrigger"];
+        Self::new(words.into_iter().chain(["--bin", "outrigger"]))
+    }
+
     /// A program of the simulation crate, built for speed.
     pub(crate) fn sim_bin(bin: &str, args: impl IntoIterator<Item = String>) -> Self {
         let words = ["cargo", "run", "--release", "--quiet", "--package", "outrigger-sim"];

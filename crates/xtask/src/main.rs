@@ -84,7 +84,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<String>,
     },
-    /// Measurements: `bench turn|sandbox|policy|audit|namespace [--json]`.
+    /// Measurements: `bench turn|sandbox|policy|audit|namespace|conversation
+    /// [--json]`.
     #[command(disable_help_flag = true)]
     Bench {
         /// Passed on as they are.
@@ -216,12 +217,10 @@ fn run(task: Task) -> Result<u8, Error> {
             sim(mutants, args)
         }
         Task::Kill { times } => Ok(child::code(Child::kills(times).run()?)),
-        // It measures Docker too.
-        Task::Bench { args } if args.first().is_some_and(|bench| bench == "sandbox") => {
+        Task::Bench { args } => {
             drop(out);
-            Ok(docker::run(&Child::sim_bin("bench", args), &mut std::io::stderr())?)
+            bench(args)
         }
-        Task::Bench { args } => Ok(child::code(Child::sim_bin("bench", args).run()?)),
         Task::Attack { qemu, args } => {
             drop(out);
             attack(qemu, args)
@@ -253,6 +252,19 @@ fn run(task: Task) -> Result<u8, Error> {
             drop(out);
             Ok(dist::run(&Workspace::load()?, &mut std::io::stdout())?)
         }
+    }
+}
+
+fn bench(args: Vec<String>) -> Result<u8, Error> {
+    match args.first().map(String::as_str) {
+        // It measures Docker too.
+        Some("sandbox") => Ok(docker::run(&Child::sim_bin("bench", args), &mut std::io::stderr())?),
+        // It measures the program that lies beside it.
+        Some("conversation") => match Child::program().run()? {
+            built if built.success() => Ok(child::code(Child::sim_bin("bench", args).run()?)),
+            failed => Ok(child::code(failed)),
+        },
+        _ => Ok(child::code(Child::sim_bin("bench", args).run()?)),
     }
 }
 

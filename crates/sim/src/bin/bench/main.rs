@@ -1,16 +1,17 @@
-//! `bench turn|sandbox|policy|audit|namespace [--json]`: what harness, sandbox, rules, audit
-//! and the one namespace cost, measured on the real thing.
+//! `bench turn|sandbox|policy|audit|namespace|conversation [--json]`: what harness, sandbox,
+//! rules, audit, the one namespace and a conversation cost, measured on the real thing.
 //!
 //! Owns the figures that the project publishes, and how they are taken: the parts
 //! are put together as the product does it, and everything around the harness (the
 //! provider, the spawner, the guests) runs in processes of its own. Must never
-//! judge a figure: it is printed beside its target, and the exit code only says
+//! fail for a figure: it is printed beside its target, and the exit code only says
 //! whether it could be measured.
 
 #![forbid(unsafe_code)]
 
 mod audit;
 mod children;
+mod conversation;
 mod error;
 mod figure;
 mod harness;
@@ -75,6 +76,12 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// How fast a conversation is on a terminal, with the program that lies beside this one.
+    Conversation {
+        /// Prints an array of `{name, unit, n, min, p50, p99}` and nothing else.
+        #[arg(long)]
+        json: bool,
+    },
     /// The provider that the measured harness asks.
     #[command(name = children::PROVIDER_MODE, hide = true)]
     Provider,
@@ -104,6 +111,10 @@ fn main() -> ExitCode {
             }
             figures.extend(namespace::measure(progress).await?);
             say(&if json { figure::to_json(&figures) } else { table::plain(&figures) })
+        }),
+        Bench::Conversation { json } => on_runtime(async {
+            let figures = conversation::measure(progress).await?;
+            say(&if json { figure::to_json(&figures) } else { table::judged(&figures) })
         }),
         Bench::Sandbox { json } => on_runtime(async {
             let report = as_task(sandbox::measure(progress)).await?;

@@ -14,6 +14,11 @@ use crate::error::{ErrorContext, Outcome};
 /// What stands in a request once for each call that was performed.
 const RESULT: &str = r#""type":"tool_result""#;
 
+/// What an answer begins with that is a stream of events.
+pub(crate) const HEAD: &[u8] =
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
+    cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
+
 /// Where a model is asked that ends after so many turns.
 pub(crate) fn base_url(port: u16, turns: u64) -> String {
     format!("http://127.0.0.1:{port}/{turns}")
@@ -41,22 +46,23 @@ fn answer(connection: TcpStream) -> std::io::Result<()> {
     let mut reads = BufReader::with_capacity(64 << 10, connection);
     while let Some((turns, body)) = request(&mut reads)? {
         let done = body.matches(RESULT).count() as u64;
-        writes.write_all(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
-              cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n",
-        )?;
-        // Each event as a piece of its own, as a model writes them.
+        writes.write_all(HEAD)?;
         for event in reply(done, turns, body.len()) {
-            let text = format!("event: {}\ndata: {}\n\n", event.name, event.data);
-            write!(writes, "{:x}\r\n{text}\r\n", text.len())?;
+            send(&mut writes, &event)?;
         }
         writes.write_all(b"0\r\n\r\n")?;
     }
     Ok(())
 }
 
+/// Writes an event as a piece of its own, as a model does.
+pub(crate) fn send(writes: &mut impl Write, event: &Event) -> std::io::Result<()> {
+    let text = format!("event: {}\ndata: {}\n\n", event.name, event.data);
+    write!(writes, "{:x}\r\n{text}\r\n", text.len())
+}
+
 /// The turns that the path asks for, and the body. Nothing when the client is gone.
-fn request(reads: &mut impl BufRead) -> std::io::Result<Option<(u64, String)>> {
+pub(crate) fn request(reads: &mut impl BufRead) -> std::io::Result<Option<(u64, String)>> {
     let (mut turns, mut length) = (0, 0);
     loop {
         let mut line = String::new();
@@ -79,7 +85,7 @@ fn request(reads: &mut impl BufRead) -> std::io::Result<Option<(u64, String)>> {
 }
 
 /// One event of a stream.
-struct Event {
+pub(crate) struct Event {
     name: &'static str,
     data: String,
 }
@@ -88,13 +94,26 @@ fn event(name: &'static str, rest: &str) -> Event {
     Event { name, data: format!(r#"{{"type":"{name}"{rest}}}"#) }
 }
 
-fn reply(done: u64, turns: u64, body_bytes: usize) -> Vec<Event> {
-    let step = done + 1;
+/// The first event of a reply.
+pub(crate) fn begin(number: u64, body_bytes: usize) -> Event {
     let start = format!(
-        r#","message":{{"id":"msg_{step}","type":"message","role":"assistant","model":"fake","content":[],"stop_reason":null,"stop_sequence":null,"usage":{{"input_tokens":{},"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1}}}}"#,
+        r#","message":{{"id":"msg_{number}","type":"message","role":"assistant","model":"fake","content":[],"stop_reason":null,"stop_sequence":null,"usage":{{"input_tokens":{},"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1}}}}"#,
         body_bytes / 4
     );
-    let mut events = vec![event("message_start", &start)];
+    event("message_start", &start)
+}
+
+/// The last events of a reply.
+pub(crate) fn end(reason: &str) -> [Event; 2] {
+    let end = format!(
+        r#","delta":{{"stop_reason":"{reason}","stop_sequence":null}},"usage":{{"output_tokens":60}}"#
+    );
+    [event("message_delta", &end), event("message_stop", "")]
+}
+
+fn reply(done: u64, turns: u64, body_bytes: usize) -> Vec<Event> {
+    let step = done + 1;
+    let mut events = vec![begin(step, body_bytes)];
     let text = if done < turns {
         format!("This is step {step}. I run the next command and look at what it gives.")
     } else {
@@ -115,15 +134,12 @@ fn reply(done: u64, turns: u64, body_bytes: usize) -> Vec<Event> {
         events.extend(content(1, &block, deltas));
     }
     let reason = if done < turns { "tool_use" } else { "end_turn" };
-    let end = format!(
-        r#","delta":{{"stop_reason":"{reason}","stop_sequence":null}},"usage":{{"output_tokens":60}}"#
-    );
-    events.extend([event("message_delta", &end), event("message_stop", "")]);
+    events.extend(end(reason));
     events
 }
 
 /// The events of one content block.
-fn content(
+pub(crate) fn content(
     index: usize,
     block: &str,
     deltas: impl IntoIterator<Item = String>,

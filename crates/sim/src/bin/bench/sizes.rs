@@ -74,3 +74,30 @@ pub(crate) const SERVED_OPENS: u64 = 2_000;
 pub(crate) const SERVED_SANDBOXES: u64 = 5;
 /// How often it is searched warm in each.
 pub(crate) const SERVED_WARM: u64 = 4;
+
+/// Files of the repository that is conversed about.
+pub(crate) const REPOSITORY_FILES: u64 = 200;
+/// Starts of a program that was never started before.
+pub(crate) const FIRST_STARTS: u64 = 5;
+/// Starts of one that was.
+pub(crate) const STARTS: u64 = 20;
+/// Keys that are typed in an empty conversation, and in a long one.
+pub(crate) const KEYS: usize = 200;
+/// What stands behind the prompt at most, so that it is one row.
+pub(crate) const TYPED_CHARS: usize = 52;
+/// Sessions that are begun with a message.
+pub(crate) const FRESH_SESSIONS: usize = 10;
+/// Turns of tokens.
+pub(crate) const TOKEN_TURNS: u64 = 50;
+/// Tokens of each.
+pub(crate) const TURN_TOKENS: u64 = 10;
+/// Turns in which a command prints five megabytes.
+pub(crate) const OUTPUT_TURNS: usize = 5;
+/// Tokens of the long conversation.
+pub(crate) const LONG_TOKENS: usize = 200_000;
+/// Bytes of a token, about.
+pub(crate) const TOKEN_BYTES: usize = 4;
+/// Bytes of each reply of which it consists.
+pub(crate) const LONG_REPLY_BYTES: usize = 60_000;
+/// Messages that are sent in it.
+pub(crate) const LONG_MESSAGES: usize = 20;
