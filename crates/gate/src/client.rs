@@ -216,7 +216,7 @@ impl Place {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::open(&self.dir, flags, Mode::empty())?;
         // The name of a socket has room for 107 bytes, a path has not.
-        let place = format!("/proc/self/fd/{}/gate.sock", dir.as_raw_fd());
+        let place = format!("/proc/self/fd/{}/{}", dir.as_raw_fd(), protocol::SOCKET);
         let kind = (AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC);
         let socket = socket_with(kind.0, kind.1, kind.2, None)?;
         connect(&socket, &SocketAddrUnix::new(place)?)?;

@@ -20,6 +20,9 @@ pub(crate) const BUSY_PAUSE_MS: u64 = 50;
 pub(crate) const REQUESTS_AT_ONCE_MAX: usize = 64;
 /// After this long without a sandbox and without a request, the gate ends.
 pub(crate) const UNUSED_MS_MAX: u64 = 60_000;
+/// As long as that where sandboxes are open: whoever opened them may have died. The next
+/// command of one opens it again.
+pub(crate) const UNUSED_OPEN_MS_MAX: u64 = 3_600_000;
 /// Sandboxes of one gate.
 pub(crate) const SANDBOXES_MAX: usize = 10_000;
 /// Bytes of a sandbox's name.

@@ -11,6 +11,12 @@ use serde::{Deserialize, Serialize};
 use crate::flow::{Certificates, Flows};
 use crate::network::Network;
 
+/// Where a gate that speaks this form is asked, in its directory. A change of the form changes
+/// the name, so that a gate of an older program is left alone and ends by itself.
+pub(crate) const SOCKET: &str = "gate-1.sock";
+/// What such a gate holds.
+pub(crate) const LOCK: &str = "gate-1.lock";
+
 /// What is asked.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -68,6 +68,11 @@ impl Sandbox {
         Arc::clone(&self.room).try_acquire_owned().ok()
     }
 
+    /// Whether anything is connected. One place is held for the next connection.
+    pub(crate) fn is_used(&self) -> bool {
+        self.room.available_permits() + 1 < limits::CONNECTIONS_MAX
+    }
+
     /// Until one of the hosts is not granted any more, or the sandbox is closed.
     pub(crate) async fn revoked(&self, targets: &Targets) {
         let revoked = |rules: &Option<Arc<Rules>>| match rules {

@@ -21,7 +21,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use crate::error::Error;
 use crate::limits;
 use crate::outside::Outside;
-use crate::protocol::{BUSY, FAILED, READY};
+use crate::protocol::{BUSY, FAILED, LOCK, READY, SOCKET};
 
 /// Becomes the gate of a directory and serves until nobody needs it any more. The
 /// directory is made if it is not there. To be called first of all in a process of its own,
@@ -103,7 +103,7 @@ fn own(dir: &Path) -> io::Result<OwnedFd> {
 
 fn lock(dir: &Path) -> Result<File, Error> {
     let failed = Error::io("lock the gate's directory");
-    let path = dir.join("gate.lock");
+    let path = dir.join(LOCK);
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
     let file = match options.open(path) {
@@ -116,8 +116,6 @@ fn lock(dir: &Path) -> Result<File, Error> {
         Err(error) => Err(failed(error.into())),
     }
 }
-
-const SOCKET: &str = "gate.sock";
 
 fn listen(dir: &OwnedFd) -> io::Result<UnixListener> {
     remove_socket(dir);

@@ -146,6 +146,12 @@ const NEEDS: &[Need] = &[
         fedora: "ca-certificates",
         purpose: "TLS",
     },
+    Need {
+        sign: Sign::Programs(&["curl"]),
+        debian: "curl",
+        fedora: "curl",
+        purpose: "what a sandbox with a network reaches",
+    },
 ];
 
 /// Whose packages a system has.

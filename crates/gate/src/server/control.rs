@@ -17,14 +17,15 @@ use super::registry::Registry;
 use crate::protocol::{self, Answer, Request};
 use crate::{limits, passing, task};
 
-/// Serves until no sandbox is open and nobody asked for a while.
+/// Serves until nobody asked and nothing was connected for a while, a longer one where a
+/// sandbox is open.
 pub(super) async fn serve(socket: UnixListener, registry: Arc<Registry>) -> io::Result<()> {
     let socket = tokio::net::UnixListener::from_std(socket)?;
     let room = Arc::new(Semaphore::new(limits::REQUESTS_AT_ONCE_MAX));
-    let unused = Duration::from_millis(limits::UNUSED_MS_MAX);
-    let mut asked = Instant::now();
+    let look = Duration::from_millis(limits::UNUSED_MS_MAX);
+    let mut used = Instant::now();
     loop {
-        let accepted = tokio::time::timeout_at(asked + unused, socket.accept()).await;
+        let accepted = tokio::time::timeout(look, socket.accept()).await;
         let stream = match accepted {
             Ok(Ok((stream, _))) => stream,
             Ok(Err(_)) => {
@@ -32,15 +33,20 @@ pub(super) async fn serve(socket: UnixListener, registry: Arc<Registry>) -> io::
                 continue;
             }
             Err(_) => {
-                let busy = room.available_permits() < limits::REQUESTS_AT_ONCE_MAX;
-                if registry.is_empty() && !busy {
+                let asked = room.available_permits() < limits::REQUESTS_AT_ONCE_MAX;
+                let unused = match registry.is_empty() {
+                    true => limits::UNUSED_MS_MAX,
+                    false => limits::UNUSED_OPEN_MS_MAX,
+                };
+                if asked || registry.is_used() {
+                    used = Instant::now();
+                } else if used.elapsed() >= Duration::from_millis(unused) {
                     return Ok(());
                 }
-                asked = Instant::now();
                 continue;
             }
         };
-        asked = Instant::now();
+        used = Instant::now();
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return Ok(()) };
         let registry = Arc::clone(&registry);
         task::start(async move {

@@ -50,6 +50,11 @@ impl Registry {
         self.lock().is_empty()
     }
 
+    /// Whether anything is connected to any of them.
+    pub(super) fn is_used(&self) -> bool {
+        self.lock().values().any(|entry| entry.sandbox.is_used())
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
         self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }

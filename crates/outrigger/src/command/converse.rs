@@ -8,6 +8,7 @@ mod context;
 mod face;
 mod history;
 mod jobs;
+mod network;
 mod talk;
 mod work;
 
@@ -351,7 +352,7 @@ impl Rim {
         if let (Slash::Net(Some(words)), None) = (&command, &self.talk) {
             // For the session that begins with the next message.
             self.context.widen(words);
-            self.rows.push(jobs::net_row(&self.context.network()));
+            self.rows.push(network::row(&self.context.network()));
             return;
         }
         if let Slash::Model(Some(name)) = &command {

@@ -32,6 +32,7 @@ mod kill;
 mod mcp;
 mod memory;
 mod models;
+mod network;
 mod outside;
 mod patches;
 mod pictures;

@@ -320,7 +320,8 @@ impl Drop for Running {
 pub(crate) struct Turn<'a>(pub(crate) &'a [(&'a str, Value)]);
 
 impl Turn<'_> {
-    fn text(&self) -> String {
+    /// As a script has it.
+    pub(crate) fn text(&self) -> String {
         let call = |(name, arguments): &(&str, Value)| {
             let arguments = toml::Value::String(arguments.to_string());
             format!("{{ name = \"{name}\", arguments = {arguments} }}")

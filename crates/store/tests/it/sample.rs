@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use outrigger_agent::{
     AccountId, Amounts, Answer, Approvals, Author, Call, CallFault, Cause, Concurrency, Cut,
-    CutSandbox, Deadline, Delegate, Digest, EntryChange, EntryRefused, Event, Failure,
-    FileBaseline, Item, Limit, Loss, Measure, MediaType, Message, ModelFault, ModelSpec, Origin,
-    Outcome, OutsideTool, Parent, Part, Picture, Place, Price, Product, Raw, Recovery, Replacement,
-    Reply, Role, SandboxReady, SandboxScope, SandboxSpec, Seq, SessionId, Shortfall, SnapshotRef,
-    Spec, Status, Stop, Summary, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, Touched,
-    TrustedFile, TurnEnd, TurnLimits, Usage, Work, Workspace, labels_of,
+    CutSandbox, Deadline, Delegate, Digest, EgressFlow, EgressReport, EntryChange, EntryRefused,
+    Event, Failure, FileBaseline, Item, Limit, Loss, Measure, MediaType, Message, ModelFault,
+    ModelSpec, Origin, Outcome, OutsideTool, Parent, Part, Picture, Place, Price, Product, Raw,
+    Recovery, Replacement, Reply, Role, SandboxReady, SandboxScope, SandboxSpec, Seq, SessionId,
+    Shortfall, SnapshotRef, Spec, Status, Stop, Summary, ToolCall, ToolKind, ToolOutput,
+    ToolResult, ToolSpec, Touched, TrustedFile, TurnEnd, TurnLimits, Usage, Work, Workspace,
+    labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -57,7 +58,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
 
 fn sandbox(name: &str, workspace: bool, scope: SandboxScope) -> SandboxSpec {
     SandboxSpec {
-        network: Vec::new(),
+        network: if workspace { vec!["packages".to_owned()] } else { Vec::new() },
         name: name.to_owned(),
         backend: "native".to_owned(),
         isolation_min: "rootless_single".to_owned(),
@@ -459,8 +460,8 @@ fn rest() -> Vec<Event> {
         network: None,
     });
     events.push(Event::Resumed { by: by(), budget: None, turn: None, model: None, network: None });
-    let model = Some(Box::new(model()));
-    events.push(Event::Resumed { by: by(), budget: None, turn: None, model, network: None });
+    let (model, network) = (Some(Box::new(model())), Some(vec!["example.com".to_owned()]));
+    events.push(Event::Resumed { by: by(), budget: None, turn: None, model, network });
     events.push(Event::Forked { by: by(), cut: Arc::new(cut(None)) });
     let result = ToolResult {
         effect: Seq(7),
@@ -473,9 +474,33 @@ fn rest() -> Vec<Event> {
     let waiting = BTreeMap::from([(1, Arc::new(result))]);
     events.push(Event::Rewound { by: by(), cut: Arc::new(cut(Some(waiting))) });
     events.push(Event::Touched(Arc::new(touched())));
+    events.push(Event::Reached(Arc::new(reached())));
     events.push(shown());
     events.push(Event::Cancelled { by: by(), reason: "done with it".to_owned() });
     events
+}
+
+fn reached() -> EgressReport {
+    let passed = EgressFlow {
+        host: "pypi.org".to_owned(),
+        port: 443,
+        grant: Some("packages".to_owned()),
+        refusal: None,
+        requests: 2,
+        sent_bytes: 700,
+        received_bytes: 90_000,
+    };
+    let refused = EgressFlow {
+        host: "example.com".to_owned(),
+        grant: None,
+        refusal: Some("it is not in the network".to_owned()),
+        requests: 1,
+        sent_bytes: 0,
+        received_bytes: 0,
+        ..passed.clone()
+    };
+    let flows = vec![passed, refused];
+    EgressReport { effect: Seq(7), sandbox: "work".to_owned(), flows, more: 3 }
 }
 
 fn touched() -> Touched {

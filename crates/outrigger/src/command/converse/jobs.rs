@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use tokio::task::JoinSet;
 
 use super::context::Context;
+use super::network;
 use super::talk::Parts;
 use super::work;
 use crate::abandoned;
@@ -23,7 +24,6 @@ use crate::compose::{self, Store};
 use crate::conversation::{Hazards, Slash};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Apply;
-use crate::network::{self, Words};
 use crate::project_file::ProjectFile;
 use crate::session::Lock;
 use crate::show::row::Row;
@@ -247,7 +247,7 @@ pub(super) fn command(context: Context, parts: Option<Parts>, command: Slash) ->
         Slash::Undo => undo(context, parts).map(JobEnd::Applied).boxed_local(),
         Slash::Fork => fork(context, parts).map(JobEnd::Opened).boxed_local(),
         Slash::Model(Some(_)) => change_model(context, parts).map(JobEnd::Opened).boxed_local(),
-        Slash::Net(Some(words)) => widen(parts, words).map(JobEnd::Rows).boxed_local(),
+        Slash::Net(Some(words)) => network::widen(parts, words).map(JobEnd::Rows).boxed_local(),
         Slash::Sessions(Some(name)) => {
             let work = async move {
                 let store = compose::store(&context.paths).await?;
@@ -274,7 +274,7 @@ async fn shows(context: Context, parts: Option<Parts>, command: Slash) -> Outcom
             let text = format!("  {}; /model NAME asks another", context.model_name());
             Ok(vec![Row::note(Tone::Plain, &text)])
         }
-        (Slash::Net(_), None) => Ok(vec![net_row(&context.network())]),
+        (Slash::Net(_), None) => Ok(vec![network::row(&context.network())]),
         (Slash::Sessions(_), _) => sessions(&context).await,
         (_, None) => Err(Context::not_open()),
         (command, Some(parts)) => {
@@ -284,7 +284,7 @@ async fn shows(context: Context, parts: Option<Parts>, command: Slash) -> Outcom
                 Slash::Net(_) => {
                     let first = state.spec().and_then(|spec| spec.sandboxes.first());
                     let words = first.map_or(&[][..], |first| &first.network);
-                    Ok(vec![net_row(&network::shown(words))])
+                    Ok(vec![network::row(&crate::network::shown(words))])
                 }
                 Slash::Compact => {
                     let is_reply = |item: &Item| matches!(item, Item::Reply(_));
@@ -437,20 +437,6 @@ async fn change_model(context: Context, parts: Option<Parts>) -> Outcome<Box<Ope
     let text = format!("● from now on {} is asked", context.model_name());
     opened.rows = vec![Row::note(Tone::Good, &text)];
     Ok(opened)
-}
-
-/// Lets the session reach more, or nothing.
-async fn widen(parts: Option<Parts>, words: Words) -> Outcome<Vec<Row>> {
-    let Parts { engine, session, .. } = parts.ok_or_else(Context::not_open)?;
-    let network = network::of_session(&engine.state(&session).await?, &words)?;
-    let row = net_row(&network::shown(&network));
-    let change = ResumeChange { network: Some(network), ..ResumeChange::default() };
-    engine.resume(&session, session::WHO, change).await?;
-    Ok(vec![row])
-}
-
-pub(super) fn net_row(words: &str) -> Row {
-    Row::note(Tone::Good, &format!("● commands may reach: {}", inert(words)))
 }
 
 /// Goes back to where the session stood before.

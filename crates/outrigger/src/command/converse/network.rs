@@ -1,0 +1,25 @@
+//! `/net` in a conversation.
+
+use outrigger_engine::ResumeChange;
+
+use super::context::Context;
+use super::talk::Parts;
+use crate::exit::Outcome;
+use crate::network::{self, Words};
+use crate::session;
+use crate::show::row::Row;
+use crate::show::{Tone, inert};
+
+/// Lets the session reach more, or nothing.
+pub(super) async fn widen(parts: Option<Parts>, words: Words) -> Outcome<Vec<Row>> {
+    let Parts { engine, session, .. } = parts.ok_or_else(Context::not_open)?;
+    let network = network::of_session(&engine.state(&session).await?, &words)?;
+    let row = row(&network::shown(&network));
+    let change = ResumeChange { network: Some(network), ..ResumeChange::default() };
+    engine.resume(&session, session::WHO, change).await?;
+    Ok(vec![row])
+}
+
+pub(super) fn row(words: &str) -> Row {
+    Row::note(Tone::Good, &format!("● commands may reach: {}", inert(words)))
+}

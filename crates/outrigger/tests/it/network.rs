@@ -1,0 +1,285 @@
+//! Sandboxes that may reach something: through the real gate, to a host of this test.
+
+use crate::daemon::{self, Daemon};
+use crate::support::{OUTRIGGER, Ran, Turn, World, processes, shell, until};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// Where the host is: of this machine, and no address that programs reach without a proxy.
+const ADDRESS: &str = "127.0.0.2";
+/// What a download has, in two halves.
+const HALF_BYTES: usize = 300_000;
+
+/// A host with TLS that answers with the path of each request.
+struct Host {
+    port: u16,
+    /// The certificate that vouches for it.
+    authority: PathBuf,
+    asked: Arc<Mutex<Vec<String>>>,
+    /// Whether the second half of a download may go.
+    goes_on: Arc<AtomicBool>,
+}
+
+impl Host {
+    fn start(world: &World) -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let authority = world.path("authority.pem");
+        fs::write(&authority, params.self_signed(&key).unwrap().pem()).unwrap();
+        let issuer = Issuer::new(params, key);
+        let own = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new([ADDRESS.to_owned()]).unwrap();
+        let certificate = certificate.signed_by(&own, &issuer).unwrap().der().clone();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own.serialize_der()));
+        let config = ServerConfig::builder().with_no_client_auth();
+        let config = Arc::new(config.with_single_cert(vec![certificate], key).unwrap());
+        let listener = TcpListener::bind((ADDRESS, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (asked, goes_on) = <(Arc<Mutex<Vec<String>>>, Arc<AtomicBool>)>::default();
+        let (seen, open) = (Arc::clone(&asked), Arc::clone(&goes_on));
+        // It ends with the test's process.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let session = ServerConnection::new(Arc::clone(&config)).unwrap();
+                let (seen, open) = (Arc::clone(&seen), Arc::clone(&open));
+                std::thread::spawn(move || serve(StreamOwned::new(session, stream), &seen, &open));
+            }
+        });
+        Self { port, authority, asked, goes_on }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://{ADDRESS}:{}{path}", self.port)
+    }
+
+    fn word(&self) -> String {
+        format!("{ADDRESS}:{}", self.port)
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn serve(stream: impl Read + Write, seen: &Mutex<Vec<String>>, open: &AtomicBool) {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            // A program that left, or does not trust us.
+            if !matches!(stream.read_line(&mut head), Ok(length) if length > 0) {
+                return;
+            }
+        }
+        let path = head.split(' ').nth(1).unwrap().to_owned();
+        seen.lock().unwrap().push(format!("{} {path}", head.split(' ').next().unwrap()));
+        let stream = stream.get_mut();
+        let body =
+            if path == "/large" { vec![b'x'; HALF_BYTES] } else { path.clone().into_bytes() };
+        let length = if path == "/large" { 2 * HALF_BYTES } else { body.len() };
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
+        let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+        if sent.and_then(|()| stream.flush()).is_err() {
+            return;
+        }
+        if path == "/large" {
+            until("the second half may go", || open.load(Ordering::SeqCst).then_some(()));
+            if stream.write_all(&body).and_then(|()| stream.flush()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The program, of which the gate trusts the host.
+fn trusting(world: &World, host: &Host, args: &[&str]) -> Command {
+    let mut command = world.outrigger(args);
+    command.env("SSL_CERT_FILE", &host.authority);
+    command
+}
+
+fn run(world: &World, host: &Host, code: i32, args: &[&str]) -> Ran {
+    Ran::of(trusting(world, host, args).output().unwrap()).expect(code)
+}
+
+/// The process ids of this world's gate.
+fn gates(world: &World) -> Vec<u32> {
+    let dir = world.data().join("gate");
+    let wanted = [b"gate-server", dir.as_os_str().as_encoded_bytes()].join(&0);
+    let is_one = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.windows(wanted.len()).any(|window| window == wanted)
+    };
+    processes().into_iter().filter(is_one).collect()
+}
+
+/// Ends this world's gate with the test.
+struct GateGuard<'a>(&'a World);
+
+impl Drop for GateGuard<'_> {
+    fn drop(&mut self) {
+        kill_gates(self.0);
+    }
+}
+
+fn kill_gates(world: &World) {
+    for pid in gates(world) {
+        let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+    until("the gate ended", || gates(world).is_empty().then_some(()));
+}
+
+/// What a session's sandbox reached and was refused, as its journal has it.
+fn flows(world: &World, session: &str) -> Vec<Value> {
+    let reports = world.events(session).into_iter().filter_map(|event| {
+        let flows = event.get("reached")?["flows"].as_array()?.clone();
+        Some(flows)
+    });
+    reports.flatten().collect()
+}
+
+#[test]
+fn a_sandbox_reaches_what_it_may_and_nothing_else() {
+    let world = World::new();
+    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let python = format!(
+        "python3 -c \"import urllib.request as r; print(r.urlopen('{}').read().decode())\"",
+        host.url("/python")
+    );
+    let lines = [
+        shell(&format!("curl -sS {}", host.url("/curl"))),
+        shell(&python),
+        shell("curl -sS https://example.com/; curl -sS http://169.254.169.254/latest"),
+    ];
+    let turns = lines.each_ref().map(std::slice::from_ref).map(Turn);
+    let script = world.script(&turns);
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let dir = dir.to_str().unwrap();
+    let word = host.word();
+    let args = ["run", "Go.", "--dir", dir, "--script", &script, "--net", &word, "--name", "n"];
+    let ran = run(&world, &host, 0, &args);
+    assert_eq!(host.asked(), ["GET /curl", "GET /python"], "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("  reached {word} ")), "{}", ran.stderr);
+    let refused = "example.com was not reached: it is not in the network of this sandbox; the person can allow it with `--net example.com`";
+    assert!(ran.stderr.contains(refused), "{}", ran.stderr);
+    let flows = flows(&world, "n");
+    let of = |name: &str| flows.iter().filter(|flow| flow["host"] == name).collect::<Vec<_>>();
+    assert_eq!(of(ADDRESS).len(), 2);
+    assert!(of(ADDRESS).iter().all(|flow| flow["grant"] == *word && flow["received_bytes"] != 0));
+    for host in ["example.com", "169.254.169.254"] {
+        assert!(of(host).iter().all(|flow| flow["grant"].is_null()) && !of(host).is_empty());
+    }
+    // The model is told too, and what came from there labels the session.
+    let shown = world.ran(0, &["sessions", "show", "n", "--json"]).stdout;
+    assert!(shown.contains("untrusted"), "{shown}");
+    assert!(
+        world
+            .events("n")
+            .iter()
+            .any(|event| event.to_string().contains("[example.com was not reached"))
+    );
+}
+
+#[test]
+fn a_sandbox_reaches_nothing_by_itself_and_what_was_given_is_taken_back() {
+    let world = World::new();
+    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let line = shell(&format!("curl -sS -m 10 {} || echo not reached", host.url("/")));
+    let turn = || Turn(std::slice::from_ref(&line));
+    let path = world.path("script.toml");
+    let text = |turn: Turn<'_>| turn.text() + "[[turn]]\ntext = \"Done.\"\n";
+    fs::write(&path, text(turn()) + &text(turn()) + &text(turn())).unwrap();
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let (dir, script) = (dir.to_str().unwrap(), path.to_str().unwrap());
+    run(&world, &host, 0, &["run", "Go.", "--dir", dir, "--script", script, "--name", "n"]);
+    assert!(host.asked().is_empty() && gates(&world).is_empty());
+    run(&world, &host, 0, &["sessions", "say", "n", "Again.", "--net", &host.word()]);
+    assert_eq!(host.asked(), ["GET /"]);
+    let ran = run(&world, &host, 0, &["sessions", "say", "n", "Again.", "--net", "none"]);
+    assert_eq!(host.asked(), ["GET /"], "{}", ran.stderr);
+    let ran =
+        run(&world, &host, 2, &["run", "Go.", "--dir", dir, "--script", script, "--net", "git"]);
+    assert!(ran.stderr.contains("`git` means the remotes of the repository"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_download_goes_on_without_the_engine_and_a_gate_that_died_is_replaced() {
+    let world = World::new();
+    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let line = shell(&format!(
+        "curl -sS {} > got; wc -c < got; curl -sS {}",
+        host.url("/large"),
+        host.url("/after")
+    ));
+    let again = shell(&format!("curl -sS {}", host.url("/again")));
+    let turns = [Turn(std::slice::from_ref(&line)), Turn(std::slice::from_ref(&again))];
+    let script = world.script(&turns);
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let (dir, word) = (dir.to_str().unwrap(), host.word());
+    let args = ["run", "Go.", "--dir", dir, "--script", &script, "--net", &word, "--name", "n"];
+    let mut engine = trusting(&world, &host, &args).spawn().unwrap();
+    until("the download began", || host.asked().contains(&"GET /large".to_owned()).then_some(()));
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    host.goes_on.store(true, Ordering::SeqCst);
+    until("what follows it was asked for", || (host.asked().len() > 1).then_some(()));
+    kill_gates(&world);
+    let ran = run(&world, &host, 0, &["sessions", "resume", "n"]);
+    let asked = ["GET /large", "GET /after", "GET /again"];
+    assert_eq!(host.asked(), asked, "{}", ran.stderr);
+    assert!(ran.stderr.contains(&(2 * HALF_BYTES).to_string()), "{}", ran.stderr);
+    assert_eq!(gates(&world).len(), 1, "{OUTRIGGER} started another one");
+}
+
+/// An image with one program, which is a shell too.
+fn small_image(world: &World, daemon: &Daemon) -> &'static str {
+    let name = "outrigger-network:1";
+    let root = world.dir("image/bin", &[]);
+    fs::copy("/bin/busybox", root.join("busybox")).expect("busybox-static is installed");
+    std::os::unix::fs::symlink("busybox", root.join("sh")).unwrap();
+    let archive = world.path("image.tar");
+    let mut tar = world.command("tar");
+    tar.arg("-cf").arg(&archive).arg("-C").arg(world.path("image")).arg(".");
+    Ran::of(tar.output().unwrap()).expect(0);
+    daemon.docker(&["import", archive.to_str().unwrap(), name]);
+    name
+}
+
+#[test]
+fn a_container_has_the_same_way_out() {
+    let daemon = daemon::shared();
+    let world = World::new();
+    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let image = small_image(&world, &daemon);
+    let config = format!(
+        "[sandbox]\nbackend = \"docker\"\n[docker]\nsocket = {:?}\nimage = {:?}\n",
+        daemon.socket.display().to_string(),
+        image
+    );
+    world.configure(&config);
+    // As curl does it, by hand: the image has hardly any program.
+    let line = format!(
+        "printf 'CONNECT {word} HTTP/1.1\\r\\nHost: {word}\\r\\n\\r\\n' | busybox nc -w 10 127.0.0.1 ${{https_proxy##*:}} | busybox head -n 1",
+        word = host.word()
+    );
+    let line = shell(&line);
+    let script = world.script(&[Turn(std::slice::from_ref(&line))]);
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let (dir, word) = (dir.to_str().unwrap(), host.word());
+    let args = ["run", "Go.", "--dir", dir, "--script", &script, "--net", &word, "--name", "n"];
+    let ran = run(&world, &host, 0, &args);
+    assert!(ran.stderr.contains("HTTP/1.1 200"), "{}", ran.stderr);
+}
