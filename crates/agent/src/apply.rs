@@ -138,7 +138,7 @@ impl State {
         }
     }
 
-    fn enqueue(&mut self, item: Item) {
+    pub(crate) fn enqueue(&mut self, item: Item) {
         self.context.add(compaction::bytes_of(&item));
         self.queued.push(item);
     }

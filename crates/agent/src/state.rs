@@ -271,9 +271,13 @@ impl State {
 
     pub(crate) fn change_network(&mut self, network: Option<&[String]>) {
         if let (Some(spec), Some(network), false) = (&mut self.spec, network, self.cancelled)
+            && spec.sandboxes.first().is_some_and(|first| first.network != network)
             && let Some(first) = Arc::make_mut(spec).sandboxes.first_mut()
         {
             first.network = network.to_vec();
+            let reach = if network.is_empty() { "nothing".to_owned() } else { network.join(", ") };
+            let text = format!("From now on commands in the sandbox may reach: {reach}.");
+            self.enqueue(Item::Notice(text.as_str().into()));
         }
     }
 

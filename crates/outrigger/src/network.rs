@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub(crate) use egress::{GATE_MODE, GateEgress};
 pub(crate) use grants::mirrors;
 pub(crate) use mirrors::Mirrors;
-pub(crate) use words::{Words, of_session, shown};
+pub(crate) use words::{Words, of_session, shown, told};
 
 /// This program as the gate, until nobody needs it.
 pub(crate) fn serve(mut args: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {

@@ -136,13 +136,14 @@ impl Preparation<'_> {
         let filling = workspace::import(blobs, workspace, sandbox.id().as_str(), sandbox);
         let filled = screen.during("filling a sandbox for sandbox.setup", filling).await;
         filled.map_err(|error| unfilled(&error))?;
+        // Before what is there is looked at: its files are none that the commands made.
+        let words = config.network.settle(&tree.top)?;
+        let opened = self.egress.open(sandbox, BackendName::Native.as_str(), &words).await;
+        let env = opened.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
         let archive = blobs.open(&workspace.archive).await?;
         let before = FilledSandbox::look(sandbox, archive).await;
         let before = before.map_err(|error| unfilled(&error))?;
         let prefix = tree.prefix.to_str().filter(|prefix| !prefix.is_empty());
-        let words = config.network.settle(&tree.top)?;
-        let opened = self.egress.open(sandbox, BackendName::Native.as_str(), &words).await;
-        let env = opened.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
         for (index, line) in config.setup.iter().enumerate() {
             let what = format!("sandbox.setup: {}", inert(line));
             let running = run(sandbox, (index, line), prefix, &env);

@@ -1,7 +1,8 @@
 //! Opens a session for a task and drives it to its end.
 
 use outrigger_agent::{
-    AccountId, Amounts, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
+    AccountId, Amounts, Limit, Message, Role, SandboxSpec, Seq, SessionId, Spec, ToolSpec,
+    TurnLimits, Workspace,
 };
 use outrigger_engine::{Engine, ensure_shown};
 use outrigger_repository::WorkTree;
@@ -21,7 +22,7 @@ use crate::project_servers::ServerContent;
 use crate::session::Lock;
 use crate::show::{Screen, Tone};
 use crate::workspace::{self, PackedDirectory};
-use crate::{abandoned, image, outside, project, project_servers, session, skills};
+use crate::{abandoned, image, network, outside, project, project_servers, session, skills};
 
 /// A task, ready to be done.
 #[derive(Debug)]
@@ -91,6 +92,8 @@ pub(crate) async fn open(
     config.read_only_is_there()?;
     let config = &Box::pin(image::settled(paths, config, &task.tree, screen)).await?;
     let config = &project_servers::added(paths, config, &task.tree.top, screen)?;
+    let networks = config.sandboxes.iter().map(|it| it.network.settle(&task.tree.top));
+    let networks = networks.collect::<Outcome<Vec<_>>>()?;
     let store = compose::store(paths).await?;
     compose::templates_are_there(paths, config).await?;
     let session = match task.name {
@@ -119,9 +122,8 @@ pub(crate) async fn open(
     let surveys = screen.during("asking servers for their tools", asking).await?;
     let (outside, notes) = outside::offered(&surveys);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
-    let mut spec = spec(config, &opened, workspace, outside)?;
+    let mut spec = spec(config, &opened, workspace, (outside, networks))?;
     for (index, sandbox) in spec.sandboxes.iter_mut().enumerate() {
-        sandbox.network = config.sandboxes[index].network.settle(&tree.top)?;
         if index == 0 || project_servers::is_theirs(config, &sandbox.name) {
             // Whoever resumes it makes the same one, whatever is configured then.
             let chosen = config.sandboxes.first().and_then(Sandbox::template);
@@ -175,7 +177,7 @@ fn spec(
     config: &Config,
     opened: &OpenedModel,
     workspace: Workspace,
-    outside: Vec<ToolSpec>,
+    (outside, networks): (Vec<ToolSpec>, Vec<Vec<String>>),
 ) -> Outcome<Spec> {
     let mut tools = tools(config, &workspace.prefix, outside);
     let role = role(config, &tools)?;
@@ -183,18 +185,22 @@ fn spec(
         tools.push(outrigger_tools::subagent::spec(&role.agents));
     }
     let sandboxes = config.sandboxes.iter().enumerate();
-    let records = sandboxes.map(|(index, sandbox)| sandbox.record(index == 0));
+    let records = sandboxes.zip(&networks).map(|((index, sandbox), network)| SandboxSpec {
+        network: network.clone(),
+        ..sandbox.record(index == 0)
+    });
+    let records: Vec<_> = records.collect();
     Ok(Spec {
         principal: session::WHO.to_owned(),
         model: opened.spec.clone(),
-        system: system(&workspace.prefix),
+        system: system(&workspace.prefix, networks.first().map_or(&[], Vec::as_slice)),
         tools,
         budget: Limit { tokens: Some(config.tokens_max), ..config.budget.limit },
         soft: config.budget.soft,
         turn: TurnLimits { steps_max: config.steps_max, wall_ms_max: config.turn_ms_max },
         approvals: config.approvals,
         workspace: Some(workspace),
-        sandboxes: records.collect(),
+        sandboxes: records,
         role,
     })
 }
@@ -251,9 +257,10 @@ pub(super) async fn price(config: &Config, store: &Store, opened: &mut OpenedMod
     })
 }
 
-/// What the model is told before all else.
-fn system(prefix: &str) -> String {
+/// What the model is told before all else. `network`: what the first sandbox may reach.
+fn system(prefix: &str, network: &[String]) -> String {
     let mut text = include_str!("../prompt.md").to_owned();
+    text.push_str(&network::told(network));
     if !prefix.is_empty() {
         text.push_str(&format!("- The person works in /workspace/{prefix}, a part of the repository: commands start there and relative paths begin there. Keep to it unless the task needs more.\n"));
     }

@@ -43,6 +43,8 @@ enum SandboxGate {
         generation: Generation,
         words: Vec<String>,
         env: BTreeMap<String, String>,
+        /// Where its listener is, if what carries its connections ends with this process.
+        carried: Option<u16>,
     },
 }
 
@@ -64,7 +66,7 @@ impl GateEgress {
         sandbox: &dyn Sandbox,
         backend: &str,
         words: &[String],
-    ) -> Result<BTreeMap<String, String>, EgressError> {
+    ) -> Result<(BTreeMap<String, String>, Option<u16>), EgressError> {
         let id = sandbox.id();
         let networks = self.networks.get(backend).ok_or_else(|| {
             EgressError(format!("the backend `{backend}` has no way out for its sandboxes"))
@@ -72,6 +74,7 @@ impl GateEgress {
         let failed = |error: &dyn std::fmt::Display| EgressError(error.to_string());
         let sink = Arc::new(RelayedConnections::start(self.client.clone(), id.clone()));
         let listener = networks.listen(id, sink).await.map_err(|error| failed(&error))?;
+        let carried = listener.descriptor.is_none().then_some(listener.port);
         let network = network(words, &self.mirrors, proxy());
         let opened = self.client.open(id.as_str(), &network, listener.descriptor).await;
         let opened = opened.map_err(|error| failed(&error))?;
@@ -80,7 +83,16 @@ impl GateEgress {
         for file in environment::files(&name, &opened.authority, mirrors) {
             sandbox.files(file).await.map_err(|error| failed(&error))?;
         }
-        Ok(environment::variables(listener.port, mirrors))
+        Ok((environment::variables(listener.port, mirrors), carried))
+    }
+
+    /// Whether connections still get here, from the place where they did.
+    async fn carries(&self, id: &SandboxId, backend: &str, carried: Option<u16>) -> bool {
+        let (Some(port), Some(networks)) = (carried, self.networks.get(backend)) else {
+            return true;
+        };
+        let sink = Arc::new(RelayedConnections::start(self.client.clone(), id.clone()));
+        networks.listen(id, sink).await.is_ok_and(|listener| listener.port == port)
     }
 
     /// Whether the gate that is there knows a sandbox.
@@ -101,10 +113,10 @@ impl Egress for GateEgress {
         let known = self.known.lock().await.get(id).cloned();
         match known {
             Some(SandboxGate::Closed) if words.is_empty() => return Ok(BTreeMap::new()),
-            Some(SandboxGate::Open { generation, words: before, env })
+            Some(SandboxGate::Open { generation, words: before, env, carried })
                 if before == words && generation == *sandbox.generation() =>
             {
-                if self.knows(id).await {
+                if self.carries(id, backend, carried).await && self.knows(id).await {
                     return Ok(env);
                 }
             }
@@ -114,9 +126,9 @@ impl Egress for GateEgress {
             self.close(id).await;
             return Ok(BTreeMap::new());
         }
-        let env = self.open_anew(sandbox, backend, words).await?;
+        let (env, carried) = self.open_anew(sandbox, backend, words).await?;
         let (generation, words) = (sandbox.generation().clone(), words.to_vec());
-        let open = SandboxGate::Open { generation, words, env: env.clone() };
+        let open = SandboxGate::Open { generation, words, env: env.clone(), carried };
         self.known.lock().await.insert(id.clone(), open);
         Ok(env)
     }

@@ -115,6 +115,23 @@ pub(crate) fn shown(words: &[String]) -> String {
     words.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
+/// What commands may reach, as a line of a model's instructions.
+pub(crate) fn told(words: &[String]) -> String {
+    if words.is_empty() {
+        return "- There is no network and there are no credentials. Do not look for them; say what you would need.\n".to_owned();
+    }
+    let packages = match words.iter().any(|word| word == PACKAGES) {
+        true => {
+            " (`packages` are the registries of pip, npm, cargo, Go, Maven, RubyGems and apt, for reading)"
+        }
+        false => "",
+    };
+    format!(
+        "- Commands may reach over HTTP and HTTPS: {}{packages}. All else is refused, and the refusal says what would allow it: pass that on, and do not look for a way around. There are no credentials.\n",
+        shown(words)
+    )
+}
+
 /// What a session that goes on may reach: what it could, and these words.
 pub(crate) fn of_session(state: &State, words: &Words) -> Outcome<Vec<String>> {
     let spec = state.spec();

@@ -11,7 +11,7 @@ use crate::exit::Outcome;
 use crate::flags::{Json, Output};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, Totals, inert};
-use crate::{abandoned, compose, session};
+use crate::{abandoned, compose, network, session};
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
@@ -59,6 +59,10 @@ pub(super) fn lines(paths: &Paths, row: &SessionRow, state: &State) -> Vec<Strin
     }
     let (begun, last) = (show::when(row.created_at_ms), show::when(row.last_at_ms));
     lines.push(format!("  begun      {begun}, last step {last}"));
+    let first = state.spec().and_then(|spec| spec.sandboxes.first());
+    if let Some(first) = first.filter(|first| !first.network.is_empty()) {
+        lines.push(format!("  network    {}", inert(&network::shown(&first.network))));
+    }
     if !state.labels().is_empty() {
         let labels: Vec<_> = state.labels().iter().map(|label| inert(label)).collect();
         lines.push(format!("  labels     {}", labels.join(", ")));
@@ -87,6 +91,7 @@ pub(super) fn summary(paths: &Paths, row: &SessionRow, state: &State) -> Value {
     summary["cost"] = json!(Totals::of(state).cost());
     summary["model"] = json!(spec.map(|spec| spec.model.name.as_str()));
     summary["scripted"] = json!(spec.is_some_and(|spec| spec.model.scripted));
+    summary["network"] = json!(spec.and_then(|spec| Some(&spec.sandboxes.first()?.network)));
     summary["dir"] = json!(dir);
     summary["patch"] = json!(patch.map(|path| path.display().to_string()));
     summary
