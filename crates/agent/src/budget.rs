@@ -35,7 +35,7 @@ impl Measure {
             Self::Money => "money",
             Self::Wall => "working time",
             Self::Cpu => "CPU time of commands",
-            Self::Egress => "sent to outside tools",
+            Self::Egress => "sent outside",
         }
     }
 }
@@ -56,8 +56,8 @@ pub struct Amounts {
     /// Processor time of commands, in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cpu_ms: u64,
-    /// Arguments of calls that are sent to tools outside over HTTP, in bytes. Nothing else
-    /// can leave: sandboxes have no network.
+    /// What leaves, in bytes: arguments of calls that are sent to tools outside over HTTP, and
+    /// what commands send whose sandbox may reach something.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub egress_bytes: u64,
 }

@@ -218,7 +218,7 @@ mod tests {
         let limit = Limit { wall_ms: Some(1_500), egress_bytes: Some(2_048), ..limit };
         assert_eq!(
             used(amounts(50), limit),
-            "50 of 100 tokens, 0.0 s of 1.5 s working time, 0 bytes of 2048 bytes sent to outside tools"
+            "50 of 100 tokens, 0.0 s of 1.5 s working time, 0 bytes of 2048 bytes sent outside"
         );
     }
 }
