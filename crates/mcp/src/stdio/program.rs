@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::script;
@@ -109,11 +110,17 @@ impl Program {
             .min(outrigger_sandbox::limits::DEADLINE_MS_MAX);
         let (from_us, to_us) = tokio::io::split(&mut self.far);
         let (said, heard) = unbounded_channel();
-        let sink = Heard { said, left: AtomicU64::new(limits::PROGRAM_BYTES_MAX) };
+        let holds = Notify::new();
+        let left = AtomicU64::new(limits::PROGRAM_BYTES_MAX);
+        let sink = Heard { said, left, holds: &holds };
         let link = Link { sandbox: &*self.sandbox, dir: &self.dir, exec, deadline_ms };
         let fed = AtomicU64::new(0);
         let (reading, hearing) = (link.read(reader.clone(), sink), hear(heard, to_us));
-        let writing = link.write(from_us, &fed);
+        let writing = async {
+            // One that answers and ends at once has somebody who listens.
+            holds.notified().await;
+            link.write(from_us, &fed).await;
+        };
         tokio::pin!(reading, hearing, writing, talking);
         let (mut ended, mut stopped) = (None, false);
         let done = loop {
@@ -220,7 +227,7 @@ struct Link<'a> {
 }
 
 impl Link<'_> {
-    async fn read(&self, id: ExecId, sink: Heard) -> Result<End, Error> {
+    async fn read(&self, id: ExecId, sink: Heard<'_>) -> Result<End, Error> {
         let mut request = Execute::new(id, command(script::READ, self.dir, &[]));
         request.deadline_ms = self.deadline_ms;
         request.stdout_bytes_max = limits::PROGRAM_BYTES_MAX;
@@ -254,14 +261,19 @@ impl Link<'_> {
 }
 
 /// Takes what the program writes, so far as it is not too much.
-struct Heard {
+struct Heard<'a> {
     said: UnboundedSender<Vec<u8>>,
     left: AtomicU64,
+    /// Told when the program's pipe is held.
+    holds: &'a Notify,
 }
 
-impl OutputSink for Heard {
+impl OutputSink for Heard<'_> {
     fn output(&self, output: Output<'_>) {
-        let Output::Stdout(bytes) = output else { return };
+        let Output::Stdout(bytes) = output else {
+            self.holds.notify_one();
+            return;
+        };
         let taken = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
             left.checked_sub(bytes.len() as u64)
         });

@@ -46,8 +46,9 @@ began=$3; set -- $stat; shift 21
 [ "$1" = "$began" ] || exit 3
 "#;
 
-/// Passes on what the program says, until it is killed or the program is over.
-pub(super) const READ: &str = r#"exec cat "$0/out""#;
+/// Passes on what the program says, until it is killed or the program is over. Says on standard
+/// error when it holds the pipe: what a program wrote that ended before is gone with it.
+pub(super) const READ: &str = r#"exec < "$0/out"; printf . >&2; exec cat"#;
 
 /// Gives the program what stands on standard input.
 pub(super) const WRITE: &str = r#"exec cat > "$0/in""#;

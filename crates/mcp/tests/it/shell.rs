@@ -83,20 +83,35 @@ impl Sandbox for Shell {
         let mut words = argv.into_iter().map(own);
         let mut command = tokio::process::Command::new(words.next().unwrap());
         command.args(words).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let killed = Arc::new(Notify::new());
         let process = child.id().unwrap();
         let command = RunningCommand { process, killed: Arc::clone(&killed) };
         self.running.lock().unwrap().insert(name.clone(), command);
         let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut stderr = child.stderr.take().unwrap();
         let (mut all, mut piece) = (Vec::new(), vec![0; 4_096]);
-        let talking = async {
+        let complaining = async {
+            let mut piece = [0; 64];
+            while let Ok(length @ 1..) = stderr.read(&mut piece).await {
+                sink.output(Output::Stderr(&piece[..length]));
+            }
+        };
+        let printing = async {
             drop(stdin.write_all(&request.stdin).await);
             drop(stdin);
             while let Ok(length @ 1..) = stdout.read(&mut piece).await {
                 sink.output(Output::Stdout(&piece[..length]));
                 all.extend_from_slice(&piece[..length]);
+            }
+        };
+        // What a command left behind may keep its standard error open.
+        let talking = async {
+            tokio::pin!(complaining, printing);
+            tokio::select! {
+                () = &mut printing => {}
+                () = &mut complaining => printing.await,
             }
         };
         let end = tokio::select! {
