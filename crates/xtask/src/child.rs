@@ -66,6 +66,13 @@ impl Child {
         Self::new(words.chain(args))
     }
 
+    /// What measures the gate, built for speed.
+    pub(crate) fn gate_bench(args: impl IntoIterator<Item = String>) -> Self {
+        let words = ["cargo", "run", "--release", "--quiet", "--package", "outrigger-gate"];
+        let words = words.into_iter().chain(["--example", "bench", "--"]).map(str::to_owned);
+        Self::new(words.chain(args))
+    }
+
     /// The program that attacks sandboxes, built for speed, because it floods itself.
     pub(crate) fn attack(args: impl IntoIterator<Item = String>) -> Self {
         let words = ["cargo", "run", "--release", "--quiet", "--package", "outrigger-attack"];
@@ -201,6 +208,11 @@ mod tests {
         assert_eq!(
             child.typed(),
             "cargo run --release --quiet --package outrigger-sim --bin bench -- turn --json"
+        );
+        let child = Child::gate_bench(["--json".to_owned()]);
+        assert_eq!(
+            child.typed(),
+            "cargo run --release --quiet --package outrigger-gate --example bench -- --json"
         );
     }
 }

@@ -84,7 +84,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<String>,
     },
-    /// Measurements: `bench turn|sandbox|policy|audit|namespace|conversation
+    /// Measurements: `bench turn|sandbox|policy|audit|namespace|conversation|gate
     /// [--json]`.
     #[command(disable_help_flag = true)]
     Bench {
@@ -264,6 +264,8 @@ fn bench(args: Vec<String>) -> Result<u8, Error> {
             built if built.success() => Ok(child::code(Child::sim_bin("bench", args).run()?)),
             failed => Ok(child::code(failed)),
         },
+        // It is the gate itself, and knows nothing above it.
+        Some("gate") => Ok(child::code(Child::gate_bench(args.into_iter().skip(1)).run()?)),
         _ => Ok(child::code(Child::sim_bin("bench", args).run()?)),
     }
 }
