@@ -18,7 +18,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::error::Error;
-use crate::flow::{Certificates, Flows};
+use crate::flow::Flows;
 use crate::network::Network;
 use crate::protocol::{self, Answer, Request};
 use crate::{limits, passing};
@@ -62,7 +62,8 @@ impl NetworkClient {
 
     /// Opens a sandbox's network or changes it. Repeating it is harmless. What is not granted
     /// any more ends, also where it is under way. `listener`: the TCP listener inside; without
-    /// one the last stays.
+    /// one the last stays. Gives the certificate of the sandbox's own authority, PEM, which
+    /// programs inside have to trust.
     ///
     /// # Errors
     /// [`Error::Refused`] for a name or a grant that can't be, otherwise as the system says.
@@ -71,11 +72,11 @@ impl NetworkClient {
         sandbox: &str,
         network: &Network,
         listener: Option<OwnedFd>,
-    ) -> Result<Certificates, Error> {
+    ) -> Result<String, Error> {
         let request = Request::Open { sandbox: sandbox.to_owned(), network: network.clone() };
         let ask = move |place: &Place| place.ask(&request, listener.as_ref());
         match self.with(ask).await? {
-            Answer::Opened(opened) => Ok(opened),
+            Answer::Opened { authority } => Ok(authority),
             other => Err(failure(other)),
         }
     }
@@ -144,7 +145,7 @@ fn failure(answer: Answer) -> Error {
     match answer {
         Answer::Unknown => Error::Unknown,
         Answer::Refused(sentence) => Error::Refused(sentence),
-        Answer::Opened(_) | Answer::Taken | Answer::Flows(_) => Error::Protocol,
+        Answer::Opened { .. } | Answer::Taken | Answer::Flows(_) => Error::Protocol,
     }
 }
 

@@ -4,15 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a sandbox gets when its network is opened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Certificates {
-    /// The certificate of the sandbox's own authority, PEM. Programs inside have to trust it.
-    pub authority: String,
-    /// The roots that the gate trusts, PEM: for a bundle with both.
-    pub system: String,
-}
-
 /// What came of a sandbox since it was taken last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flows {

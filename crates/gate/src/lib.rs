@@ -31,7 +31,7 @@ mod words;
 
 pub use client::{NetworkClient, ServerLaunch};
 pub use error::Error;
-pub use flow::{Certificates, Flow, Flows, Refusal};
+pub use flow::{Flow, Flows, Refusal};
 pub use network::{Grant, Network, Proxy, Scheme};
 pub use server::serve;
 pub use words::grant_of;

@@ -9,8 +9,6 @@ mod stream;
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
@@ -20,7 +18,6 @@ pub(crate) use dial::{Dialled, Failure, WholeUrls, dial};
 #[derive(Debug)]
 pub(crate) struct Outside {
     provider: Arc<CryptoProvider>,
-    roots_pem: String,
     /// For requests of HTTP/1, and for those of HTTP/2.
     one: Arc<ClientConfig>,
     two: Arc<ClientConfig>,
@@ -32,12 +29,9 @@ impl Outside {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let found = rustls_native_certs::load_native_certs().certs;
         let mut roots = RootCertStore::empty();
-        let mut roots_pem = String::new();
         for certificate in found {
-            // What can't be parsed here is of no use to others either.
-            if roots.add(certificate.clone()).is_ok() {
-                push_pem(&mut roots_pem, &certificate);
-            }
+            // What can't be parsed vouches for nobody.
+            let _ = roots.add(certificate);
         }
         let roots = Arc::new(roots);
         let config = |protocols: &[&[u8]]| {
@@ -49,27 +43,10 @@ impl Outside {
             Ok::<_, rustls::Error>(Arc::new(config))
         };
         let (one, two) = (config(&[b"http/1.1"])?, config(&[b"h2", b"http/1.1"])?);
-        Ok(Self { provider, roots_pem, one, two })
+        Ok(Self { provider, one, two })
     }
 
     pub(crate) fn provider(&self) -> Arc<CryptoProvider> {
         Arc::clone(&self.provider)
     }
-
-    pub(crate) fn roots_pem(&self) -> &str {
-        &self.roots_pem
-    }
-}
-
-fn push_pem(pem: &mut String, der: &[u8]) {
-    let text = STANDARD.encode(der);
-    pem.push_str("-----BEGIN CERTIFICATE-----\n");
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        let (line, after) = rest.split_at(rest.len().min(64));
-        pem.push_str(line);
-        pem.push('\n');
-        rest = after;
-    }
-    pem.push_str("-----END CERTIFICATE-----\n");
 }

@@ -8,7 +8,7 @@ use std::io;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{Certificates, Flows};
+use crate::flow::Flows;
 use crate::network::Network;
 
 /// Where a gate that speaks this form is asked, in its directory. A change of the form changes
@@ -37,7 +37,10 @@ pub(crate) enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
-    Opened(Certificates),
+    /// The certificate of the sandbox's own authority, PEM.
+    Opened {
+        authority: String,
+    },
     Taken,
     Flows(Flows),
     /// The sandbox is not open here.

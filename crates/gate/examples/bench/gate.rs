@@ -65,7 +65,7 @@ impl Gate {
         };
         let network = Network { grants: vec![grant], proxy: None };
         let opened = self.client.open(sandbox, &network, Some(OwnedFd::from(listener))).await;
-        let trusted = opened.map_err(io::Error::other)?.authority;
+        let trusted = opened.map_err(io::Error::other)?;
         Route::new(host, Some(inside), &trusted)
     }
 

@@ -24,7 +24,7 @@ pub(super) enum Outgoing {
 #[derive(Debug)]
 pub(super) struct Counted {
     body: Incoming,
-    row: Option<Arc<Row>>,
+    row: Arc<Row>,
     way: Way,
 }
 
@@ -45,11 +45,11 @@ impl Outgoing {
         Self::Text(None)
     }
 
-    pub(super) fn to_outside(body: Incoming, row: Option<Arc<Row>>) -> Self {
+    pub(super) fn to_outside(body: Incoming, row: Arc<Row>) -> Self {
         Self::Stream(Counted { body, row, way: Way::Outside })
     }
 
-    pub(super) fn to_inside(body: Incoming, row: Option<Arc<Row>>, under_way: UnderWay) -> Self {
+    pub(super) fn to_inside(body: Incoming, row: Arc<Row>, under_way: UnderWay) -> Self {
         Self::Stream(Counted { body, row, way: Way::Inside(under_way) })
     }
 }
@@ -67,12 +67,12 @@ impl Body for Outgoing {
             Self::Stream(counted) => counted,
         };
         let frame = ready!(Pin::new(&mut counted.body).poll_frame(context));
-        if let (Some(Ok(frame)), Some(row)) = (&frame, &counted.row)
+        if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
         {
             match counted.way {
-                Way::Outside => row.sent(data.len()),
-                Way::Inside(_) => row.received(data.len()),
+                Way::Outside => counted.row.sent(data.len()),
+                Way::Inside(_) => counted.row.received(data.len()),
             }
         }
         Poll::Ready(frame)

@@ -62,15 +62,18 @@ async fn try_relay(
     let line = line(session, &permission, key, many).await?;
     let (host, grant) = (target.host.to_string(), permission.grant.clone());
     let row = session.sandbox.table.count(&host, target.port, Outcome::Granted(grant), None);
+    let Some(row) = row else {
+        // What is not counted does not leave.
+        let words = "this sandbox reached as many hosts at once as are counted.";
+        return Err(Denial::new(Refusal::Limit, StatusCode::TOO_MANY_REQUESTS, words));
+    };
     let (mut head, body) = request.into_parts();
     http::clean_request(&mut head.headers);
-    if let Some(row) = &row {
-        let target = head.uri.path_and_query().map_or(1, |path| path.as_str().len());
-        row.sent(head.method.as_str().len() + target + http::size(&head.headers));
-    }
+    let length = head.uri.path_and_query().map_or(1, |path| path.as_str().len());
+    row.sent(head.method.as_str().len() + length + http::size(&head.headers));
     // What the gate knows of the connection is for nobody outside.
     head.extensions = hyper::http::Extensions::new();
-    let request = Request::from_parts(head, Outgoing::to_outside(body, row.clone()));
+    let request = Request::from_parts(head, Outgoing::to_outside(body, Arc::clone(&row)));
     let response = exchange(session, &permission, line, request).await?;
     let (mut head, body) = response.into_parts();
     // What the operator's proxy wants is for the operator, and hosts have no business with it.
@@ -83,9 +86,7 @@ async fn try_relay(
         return Err(Denial::new(Refusal::Unreachable, StatusCode::BAD_GATEWAY, words));
     }
     http::clean_response(&mut head.headers);
-    if let Some(row) = &row {
-        row.received(http::size(&head.headers));
-    }
+    row.received(http::size(&head.headers));
     head.version = Version::HTTP_11;
     head.extensions = hyper::http::Extensions::new();
     Ok(Response::from_parts(head, Outgoing::to_inside(body, row, under_way)))

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use tokio::sync::oneshot;
 
 use super::listener;
-use crate::flow::{Certificates, Refusal};
+use crate::flow::Refusal;
 use crate::network::Network;
 use crate::outside::Outside;
 use crate::protocol::Answer;
@@ -65,10 +65,7 @@ impl Registry {
 
     pub(super) fn open(&self, name: &str, network: &Network, fd: Option<OwnedFd>) -> Answer {
         match self.try_open(name, network, fd) {
-            Ok(authority) => Answer::Opened(Certificates {
-                authority,
-                system: self.outside.roots_pem().to_owned(),
-            }),
+            Ok(authority) => Answer::Opened { authority },
             Err(sentence) => Answer::Refused(sentence),
         }
     }

@@ -97,11 +97,9 @@ fn a_sandbox_is_not_vouched_for_by_another() {
         let b = gate.open("b", grants).await;
         let trusting =
             async |trusted: &str| a.tunnel_trusting(&host, Some("localhost"), trusted).await;
-        assert!(trusting(&a.opened.authority).await.is_some());
-        assert!(trusting(&b.opened.authority).await.is_none());
+        assert!(trusting(&a.authority).await.is_some());
+        assert!(trusting(&b.authority).await.is_none());
         assert!(trusting(authority.pem()).await.is_none());
-        assert_eq!(a.opened.system, b.opened.system);
-        assert_eq!(a.opened.system.matches("BEGIN CERTIFICATE").count(), 1);
     });
 }
 

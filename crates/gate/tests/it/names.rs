@@ -125,7 +125,7 @@ async fn two(inside: &Inside, host: &str, port: u16) -> SendRequest<String> {
     let mut connection = inside.connect().await;
     let connect = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n");
     assert_eq!(connection.ask_connect(&connect).await.unwrap().status, 200);
-    let config = client_config(&inside.opened.authority, &[b"h2"]);
+    let config = client_config(&inside.authority, &[b"h2"]);
     let name = ServerName::try_from(host.to_owned()).unwrap();
     let tls = TlsConnector::from(config).connect(name, connection.stream).await.unwrap();
     let (sender, driver) =

@@ -23,11 +23,11 @@ fn a_gate_that_is_started_again_has_the_same_authority() {
         let gate = Gate::new(&Authority::new());
         let first = gate.open("a", Vec::new()).await;
         let other = gate.open("b", Vec::new()).await;
-        assert_ne!(first.opened.authority, other.opened.authority);
+        assert_ne!(first.authority, other.authority);
         gate.kill();
         while gate.client.is_open("a").await.unwrap() {}
         let again = gate.open("a", Vec::new()).await;
-        assert_eq!(first.opened, again.opened);
+        assert_eq!(first.authority, again.authority);
         assert_eq!(gate.pids().len(), 2);
     });
 }
@@ -40,7 +40,7 @@ fn a_closed_sandbox_gets_another_authority() {
         gate.client.close("a").await.unwrap();
         assert!(std::fs::read_dir(gate.dir().join("authorities")).unwrap().next().is_none());
         let again = gate.open("a", Vec::new()).await;
-        assert_ne!(first.opened.authority, again.opened.authority);
+        assert_ne!(first.authority, again.authority);
     });
 }
 

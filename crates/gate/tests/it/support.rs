@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use outrigger_gate::{Certificates, Flow, Grant, Network, NetworkClient, Scheme, ServerLaunch};
+use outrigger_gate::{Flow, Grant, Network, NetworkClient, Scheme, ServerLaunch};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -39,7 +39,7 @@ pub(crate) struct Gate {
 /// A sandbox that has its network.
 pub(crate) struct Inside {
     pub(crate) address: SocketAddr,
-    pub(crate) opened: Certificates,
+    pub(crate) authority: String,
 }
 
 impl Gate {
@@ -95,8 +95,8 @@ impl Gate {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let listener = Some(OwnedFd::from(listener));
-        let opened = self.client.open(sandbox, &network, listener).await.unwrap();
-        Inside { address, opened }
+        let authority = self.client.open(sandbox, &network, listener).await.unwrap();
+        Inside { address, authority }
     }
 
     /// What came of a sandbox since it was asked last.
@@ -179,7 +179,7 @@ impl Inside {
         authority: &str,
         name: Option<&str>,
     ) -> Option<Connection<TlsStream<TcpStream>>> {
-        self.tunnel_trusting(authority, name, &self.opened.authority).await
+        self.tunnel_trusting(authority, name, &self.authority).await
     }
 
     pub(crate) async fn tunnel_trusting(
