@@ -53,6 +53,12 @@ impl Spec {
         self.sandboxes.iter().find(|sandbox| sandbox.name == name)
     }
 
+    /// What the first sandbox may reach, in the words of `--net`.
+    #[must_use]
+    pub fn network(&self) -> &[String] {
+        self.sandboxes.first().map_or(&[], |first| &first.network)
+    }
+
     /// The names of all sandboxes of the session, whether they were made or not.
     #[must_use]
     pub fn sandbox_names(&self) -> BTreeSet<&str> {

@@ -271,7 +271,7 @@ impl State {
 
     pub(crate) fn change_network(&mut self, network: Option<&[String]>) {
         if let (Some(spec), Some(network), false) = (&mut self.spec, network, self.cancelled)
-            && spec.sandboxes.first().is_some_and(|first| first.network != network)
+            && spec.network() != network
             && let Some(first) = Arc::make_mut(spec).sandboxes.first_mut()
         {
             first.network = network.to_vec();

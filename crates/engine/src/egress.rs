@@ -29,8 +29,9 @@ pub trait Egress: Send + Sync + Debug {
         network: &[String],
     ) -> Result<BTreeMap<String, String>, EgressError>;
 
-    /// What was reached, and refused, since it was asked last. Each is told once.
-    async fn flows(&self, id: &SandboxId) -> Vec<EgressFlow>;
+    /// What was reached, and refused, since it was asked last, each told once; and how many
+    /// refusals more there were than are told apart.
+    async fn flows(&self, id: &SandboxId) -> (Vec<EgressFlow>, u64);
 
     /// Takes back what there was, and ends what is under way. Repeating it is harmless.
     async fn close(&self, id: &SandboxId);
@@ -75,7 +76,7 @@ impl SandboxNetwork {
         if self.words.is_empty() {
             return None;
         }
-        let mut flows = self.egress.flows(id).await;
+        let (flows, more) = self.egress.flows(id).await;
         if let Outcome::Done(Product::Output(output)) = outcome {
             let refused = flows.iter().filter_map(|flow| flow.refusal.as_deref());
             for why in refused.take(limits::EGRESS_REFUSALS_TOLD) {
@@ -85,9 +86,7 @@ impl SandboxNetwork {
                 output.text.push_str(&format!("\n[this ran without network: {failure}]"));
             }
         }
-        let more = flows.len().saturating_sub(limits::EGRESS_FLOWS_PER_EVENT);
-        flows.truncate(limits::EGRESS_FLOWS_PER_EVENT);
-        let report = EgressReport { effect, sandbox: self.name.clone(), flows, more: more as u64 };
+        let report = EgressReport { effect, sandbox: self.name.clone(), flows, more };
         (!report.flows.is_empty()).then_some(report)
     }
 }

@@ -63,7 +63,7 @@ pub const TOUCHED_CHANGES_MAX: usize = 256_000;
 pub const REFUSED_ENTRIES_MAX: usize = 100;
 /// The reason of each.
 pub const REFUSAL_CHARS_MAX: usize = 300;
-/// Hosts of one event about what a sandbox reached; further ones are counted.
+/// Hosts of one event about what a sandbox reached; further ones stand in the next one.
 pub const EGRESS_FLOWS_PER_EVENT: usize = 64;
 /// Refused hosts that the model is told of behind one command's output.
 pub const EGRESS_REFUSALS_TOLD: usize = 5;

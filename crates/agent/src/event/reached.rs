@@ -20,7 +20,7 @@ pub struct EgressReport {
     pub sandbox: String,
     /// One for each host, port and verdict.
     pub flows: Vec<EgressFlow>,
-    /// How many more there were.
+    /// How many refusals more there were than are told apart.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
 }
@@ -58,6 +58,19 @@ impl EgressReport {
         self.flows.iter().fold(0, |sum, flow| sum.saturating_add(flow.sent_bytes))
     }
 
+    /// All of it in reports of at most so many flows, at least one.
+    #[must_use]
+    pub fn parts(self, flows_max: usize) -> Vec<Self> {
+        let Self { effect, sandbox, flows, mut more } = self;
+        let part = |flows: &[EgressFlow]| Self {
+            effect,
+            sandbox: sandbox.clone(),
+            flows: flows.to_vec(),
+            more: std::mem::take(&mut more),
+        };
+        flows.chunks(flows_max.max(1)).map(part).collect()
+    }
+
     /// The labels of a session that was told what came.
     pub(crate) fn labels(&self) -> BTreeSet<String> {
         let told = self.flows.iter().filter(|flow| flow.received_bytes > 0 && !flow.is_vouched());
@@ -70,5 +83,31 @@ impl EgressReport {
 impl EgressFlow {
     fn is_vouched(&self) -> bool {
         self.grant.as_deref().is_some_and(|grant| VOUCHED.contains(&grant))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_was_reached_stands_in_parts_and_labels() {
+        let flow = |number: u16| EgressFlow {
+            host: format!("h{number}.example"),
+            port: 443,
+            grant: Some("*.example".to_owned()),
+            refusal: None,
+            requests: 1,
+            sent_bytes: 2,
+            received_bytes: 3,
+        };
+        let flows: Vec<_> = (0..150).map(flow).collect();
+        let report = EgressReport { effect: Seq(1), sandbox: "work".to_owned(), flows, more: 7 };
+        assert_eq!(report.sent_bytes(), 300);
+        let parts = report.parts(64);
+        let told: Vec<_> = parts.iter().map(|part| (part.flows.len(), part.more)).collect();
+        assert_eq!(told, [(64, 7), (64, 0), (22, 0)]);
+        let labels: BTreeSet<_> = parts.iter().flat_map(EgressReport::labels).collect();
+        assert!(labels.contains("from:net:h149.example") && labels.len() == 151, "{labels:?}");
     }
 }

@@ -123,7 +123,9 @@ pub(crate) fn settle(engine: &Engine, run: &mut SessionRun, done: Completion) {
     }
     note(run, done.touched.clone(), at_ms);
     if let Some(report) = done.reached.clone() {
-        run.push(at_ms, Event::Reached(Arc::new(report)));
+        for part in report.parts(limits::EGRESS_FLOWS_PER_EVENT) {
+            run.push(at_ms, Event::Reached(Arc::new(part)));
+        }
     }
     let (effect, outcome) = (done.effect, done.outcome.clone());
     let (spent, estimated) = (done.spent, done.estimated);

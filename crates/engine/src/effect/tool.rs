@@ -82,7 +82,9 @@ pub(super) fn sandbox_of(
     let handle = handle::of(engine, &run.session, &run.state, &place.sandbox);
     let known = run.sandboxes.get(&place.sandbox).cloned();
     let words = run.state.network(&place.sandbox);
-    let egress = engine.parts.egress.clone();
+    // What is shared would let one session reach what another one may.
+    let own = handle.as_ref().is_ok_and(|handle| !handle.shared);
+    let egress = engine.parts.egress.clone().filter(|_| own);
     let network = egress.map(|egress| SandboxNetwork::new(egress, &place.sandbox, words));
     ToolSandbox { handle, known, place: place.clone(), kind, network }
 }

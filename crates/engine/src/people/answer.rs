@@ -9,6 +9,7 @@ use outrigger_agent::{
 use outrigger_policy::{Approved, Verdict};
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
+use std::collections::BTreeMap;
 
 use crate::memory;
 use crate::policy_facts::{parse, with_facts};
@@ -120,7 +121,7 @@ impl Engine {
             exec,
             seen: None,
             command_ms_max: None,
-            env: std::collections::BTreeMap::new(),
+            env: BTreeMap::new(),
         };
         let memory = memory::preview(self, session, state, effect, &parsed);
         let Some(name) = state.sandbox_for(call) else {
