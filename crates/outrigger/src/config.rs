@@ -34,6 +34,7 @@ use self::range::Whole;
 use self::sandbox::SandboxFiles;
 use self::tools::{ServerFile, ServerName};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::network::Words;
 use crate::{flags, limits};
 
 pub(crate) use self::budget::{Budget, BudgetFile, Dollars, limit};
@@ -228,6 +229,15 @@ impl Config {
     /// Files alone, the weaker first.
     pub(crate) fn of_files(files: &[PathBuf]) -> Outcome<Self> {
         Self::load(files, &flags::Model::default(), flags::Limits::default())
+    }
+
+    /// Lets the first sandbox reach what was said, if anything was, and gives it.
+    pub(crate) fn reach(&mut self, net: &flags::Net) -> Outcome<Option<Words>> {
+        let words = net.words()?;
+        if let (Some(words), Some(first)) = (&words, self.sandboxes.first_mut()) {
+            first.network = words.clone();
+        }
+        Ok(words)
     }
 
     /// Files, the weaker first, then environment and flags.

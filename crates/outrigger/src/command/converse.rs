@@ -53,10 +53,7 @@ pub(crate) struct Converse {
 /// Converses until the person leaves.
 pub(crate) async fn execute(paths: &Paths, asked: &Converse) -> Outcome<u8> {
     let mut config = Config::load(paths.configs(), &asked.model, Limits::default())?;
-    let network = asked.net.words()?;
-    if let Some(words) = &network {
-        config.sandboxes.iter_mut().take(1).for_each(|it| it.network = words.clone());
-    }
+    let network = config.reach(&asked.net)?;
     let model = models::choose(&config.model).await?;
     let dir =
         std::fs::canonicalize(".").map_err(|error| Failure::from_error(Kind::NotFound, &error))?;
@@ -69,6 +66,10 @@ pub(crate) async fn execute(paths: &Paths, asked: &Converse) -> Outcome<u8> {
         trust::ask(&context.paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
     }
     let mut rim = Rim::new(context, asked.again)?;
+    if asked.again {
+        // The session that goes on may reach it as well.
+        rim.later.extend(network.map(|words| Slash::Net(Some(words))));
+    }
     let whole = async move {
         let ended = rim.run().await;
         let Rim { face, conversation, talk, asides, .. } = rim;
@@ -214,8 +215,7 @@ impl Rim {
                     if idle && let Some(talk) = &self.talk {
                         let job = jobs::after_turn(self.context.clone(), talk.parts());
                         self.asides.push(jobs::as_task(job));
-                        let later = std::mem::take(&mut self.later);
-                        later.into_iter().for_each(|command| self.command(command));
+                        self.follow();
                     }
                 }
             }
@@ -342,6 +342,12 @@ impl Rim {
         Ok(())
     }
 
+    /// Follows the commands that were to wait.
+    fn follow(&mut self) {
+        let later = std::mem::take(&mut self.later);
+        later.into_iter().for_each(|command| self.command(command));
+    }
+
     fn command(&mut self, command: Slash) {
         if self.talk.as_ref().is_some_and(Talk::is_driven) && work::needs_rest(&command) {
             let text = "  that follows when the turn is over; Esc stops it";
@@ -422,6 +428,9 @@ impl Rim {
         self.talk = Some(talk);
         let input = if drive { Input::Working } else { Input::Idle };
         self.input(input).await;
+        if !drive {
+            self.follow();
+        }
         if let Err(failure) = driven {
             self.failed(&failure).await;
         }

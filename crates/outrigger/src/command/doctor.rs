@@ -200,6 +200,8 @@ fn tell_network(screen: &Screen, config: &Config, mirrors: &network::Mirrors) {
     let reach = config.sandboxes.first().map_or_else(String::new, |it| it.network.to_string());
     let text = format!("  ✓ commands may reach: {}; --net says otherwise", inert(&reach));
     screen.note(Tone::Good, text);
+    let date = outrigger_gate::ready::DATE;
+    screen.note(Tone::Detail, format!("  `packages` is a list of registries of {date}"));
     for (whose, url) in &mirrors.found {
         let text = format!("  `packages` also means {}, as {whose} is set up", inert(url));
         screen.note(Tone::Detail, text);

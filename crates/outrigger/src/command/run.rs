@@ -85,10 +85,7 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     if let Some(image) = run.image {
         config.sandboxes.iter_mut().take(1).for_each(|it| it.stand_on(image.clone()));
     }
-    let network = run.net.words()?;
-    if let Some(words) = &network {
-        config.sandboxes.iter_mut().take(1).for_each(|it| it.network = words.clone());
-    }
+    let network = config.reach(&run.net)?;
     let pictures = picture::named(&run.shown.picture)?;
     let tree = workspace::tree(&dir)?;
     let mut messages = Vec::new();

@@ -92,7 +92,7 @@ pub(crate) async fn open(
     config.read_only_is_there()?;
     let config = &Box::pin(image::settled(paths, config, &task.tree, screen)).await?;
     let config = &project_servers::added(paths, config, &task.tree.top, screen)?;
-    let networks = config.sandboxes.iter().map(|it| it.network.settle(&task.tree.top));
+    let networks = config.sandboxes.iter().map(|it| it.reaches(&task.tree.top));
     let networks = networks.collect::<Outcome<Vec<_>>>()?;
     let store = compose::store(paths).await?;
     compose::templates_are_there(paths, config).await?;

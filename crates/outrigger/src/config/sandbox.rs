@@ -394,6 +394,20 @@ impl Sandbox {
         RetentionPolicy { suspend, freeze_after_ms, snapshots }
     }
 
+    /// What it may reach, as a session records it.
+    pub(crate) fn reaches(&self, dir: &Path) -> Outcome<Vec<String>> {
+        let reaches = self.network.settle(dir)?;
+        if !reaches.is_empty() && matches!(self.scope, ScopeName::Assistant) {
+            let text = format!(
+                "the sandbox `{}` is shared by sessions, and what they may reach differs: it can have no network",
+                self.name
+            );
+            return Err(Failure::new(Kind::Usage, text)
+                .hint("Set its scope to \"thread\", or its network to nothing."));
+        }
+        Ok(reaches)
+    }
+
     /// What a session records of it. The first one has the workspace unless it is said
     /// otherwise, and the others have not.
     pub(crate) fn record(&self, first: bool) -> SandboxSpec {

@@ -76,11 +76,11 @@ impl GateEgress {
         let listener = networks.listen(id, sink).await.map_err(|error| failed(&error))?;
         let carried = listener.descriptor.is_none().then_some(listener.port);
         let network = network(words, &self.mirrors, proxy());
-        let opened = self.client.open(id.as_str(), &network, listener.descriptor).await;
-        let opened = opened.map_err(|error| failed(&error))?;
+        let authority = self.client.open(id.as_str(), &network, listener.descriptor).await;
+        let authority = authority.map_err(|error| failed(&error))?;
         let mirrors = words.iter().any(|word| word == PACKAGES).then_some(&self.mirrors);
         let name = format!("network-{}", uuid::Uuid::new_v4().simple());
-        for file in environment::files(&name, &opened.authority, mirrors) {
+        for file in environment::files(&name, &authority, mirrors) {
             sandbox.files(file).await.map_err(|error| failed(&error))?;
         }
         Ok((environment::variables(listener.port, mirrors), carried))
@@ -133,10 +133,10 @@ impl Egress for GateEgress {
         Ok(env)
     }
 
-    async fn flows(&self, id: &SandboxId) -> Vec<EgressFlow> {
+    async fn flows(&self, id: &SandboxId) -> (Vec<EgressFlow>, u64) {
         // A gate that ended has nothing to tell any more, and the next command opens anew.
         let flows = self.client.flows(id.as_str()).await.unwrap_or_default();
-        flows.flows.into_iter().map(flow).collect()
+        (flows.flows.into_iter().map(flow).collect(), flows.lost)
     }
 
     async fn close(&self, id: &SandboxId) {
@@ -177,7 +177,6 @@ impl ConnectionSink for RelayedConnections {
 fn flow(flow: Flow) -> EgressFlow {
     let refusal = flow.refusal.map(|refusal| sentence(&flow, refusal));
     let Flow { host, port, grant, requests, sent_bytes, received_bytes, .. } = flow;
-    // A repository's is `git`, whichever it is.
     EgressFlow { host, port, grant, refusal, requests, sent_bytes, received_bytes }
 }
 

@@ -135,10 +135,10 @@ pub(crate) fn told(words: &[String]) -> String {
 /// What a session that goes on may reach: what it could, and these words.
 pub(crate) fn of_session(state: &State, words: &Words) -> Outcome<Vec<String>> {
     let spec = state.spec();
-    let before = spec.and_then(|spec| spec.sandboxes.first()).map(|first| first.network.as_slice());
+    let before = spec.map_or(&[][..], |spec| spec.network());
     let dir = spec.and_then(|spec| spec.workspace.as_ref()).map(|it| Path::new(&it.source));
     let more = words.settle(dir.unwrap_or(Path::new(".")))?;
-    Ok(widened(before.unwrap_or_default(), &more))
+    Ok(widened(before, &more))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::daemon::{self, Daemon};
 use crate::support::{OUTRIGGER, Ran, Turn, World, processes, shell, until};
+use crate::tmux::Tmux;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -213,6 +214,26 @@ fn a_sandbox_reaches_nothing_by_itself_and_what_was_given_is_taken_back() {
     let ran =
         run(&world, &host, 2, &["run", "Go.", "--dir", dir, "--script", script, "--net", "git"]);
     assert!(ran.stderr.contains("`git` means the remotes of the repository"), "{}", ran.stderr);
+}
+
+/// `--continue` has the session as it is, and what is said with it beside that.
+#[test]
+fn a_conversation_that_goes_on_may_reach_more_and_a_shared_sandbox_nothing() {
+    let world = World::new();
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let path = world.path("script.toml");
+    fs::write(&path, "[[turn]]\ntext = \"Done.\"\n").unwrap();
+    let (dir, script) = (fs::canonicalize(dir).unwrap(), path.to_str().unwrap());
+    let run = ["run", "Go.", "--dir", dir.to_str().unwrap(), "--script", script];
+    world.ran(0, &[&run[..], &["--name", "n", "--net", "a.example"]].concat());
+    let tmux = Tmux::new(&world, (120, 40), "$O --continue --net b.example");
+    tmux.until("commands may reach: a.example, b.example");
+    tmux.keys(&["C-d"]);
+    let shown = world.ran(0, &["sessions", "show", "n", "--json"]).json();
+    assert_eq!(shown["network"], serde_json::json!(["a.example", "b.example"]));
+    world.configure("[sandbox]\nscope = \"assistant\"\n");
+    let ran = world.ran(2, &[&run[..], &["--net", "a.example"]].concat());
+    assert!(ran.stderr.contains("it can have no network"), "{}", ran.stderr);
 }
 
 #[test]

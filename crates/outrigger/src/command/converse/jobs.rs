@@ -282,8 +282,7 @@ async fn shows(context: Context, parts: Option<Parts>, command: Slash) -> Outcom
             match command {
                 Slash::Cost => Ok(work::cost(&state)),
                 Slash::Net(_) => {
-                    let first = state.spec().and_then(|spec| spec.sandboxes.first());
-                    let words = first.map_or(&[][..], |first| &first.network);
+                    let words = state.spec().map_or(&[][..], |spec| spec.network());
                     Ok(vec![network::row(&crate::network::shown(words))])
                 }
                 Slash::Compact => {

@@ -59,9 +59,8 @@ pub(super) fn lines(paths: &Paths, row: &SessionRow, state: &State) -> Vec<Strin
     }
     let (begun, last) = (show::when(row.created_at_ms), show::when(row.last_at_ms));
     lines.push(format!("  begun      {begun}, last step {last}"));
-    let first = state.spec().and_then(|spec| spec.sandboxes.first());
-    if let Some(first) = first.filter(|first| !first.network.is_empty()) {
-        lines.push(format!("  network    {}", inert(&network::shown(&first.network))));
+    if let Some(spec) = state.spec().filter(|spec| !spec.network().is_empty()) {
+        lines.push(format!("  network    {}", inert(&network::shown(spec.network()))));
     }
     if !state.labels().is_empty() {
         let labels: Vec<_> = state.labels().iter().map(|label| inert(label)).collect();
@@ -91,7 +90,7 @@ pub(super) fn summary(paths: &Paths, row: &SessionRow, state: &State) -> Value {
     summary["cost"] = json!(Totals::of(state).cost());
     summary["model"] = json!(spec.map(|spec| spec.model.name.as_str()));
     summary["scripted"] = json!(spec.is_some_and(|spec| spec.model.scripted));
-    summary["network"] = json!(spec.and_then(|spec| Some(&spec.sandboxes.first()?.network)));
+    summary["network"] = json!(spec.map(|spec| spec.network()));
     summary["dir"] = json!(dir);
     summary["patch"] = json!(patch.map(|path| path.display().to_string()));
     summary
