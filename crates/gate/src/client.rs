@@ -20,12 +20,17 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use crate::error::Error;
 use crate::flow::Flows;
 use crate::network::Network;
-use crate::protocol::{self, Answer, Request};
+use crate::protocol::{self, Answer, OpenedNetwork, Request};
+use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 use crate::{limits, passing};
 
-/// Where the roots are that the gate trusts (openssl(7)). It is the only thing that it
-/// takes from the environment.
-const ROOTS: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+/// The variable with the master key, 32 bytes in base64. Without it the gate makes one, and
+/// keeps it in its directory.
+pub const MASTER_KEY: &str = "OUTRIGGER_MASTER_KEY";
+
+/// What the gate takes from the environment: where the roots are that it trusts (openssl(7)),
+/// and its master key.
+const FROM_ENVIRONMENT: [&str; 3] = ["SSL_CERT_FILE", "SSL_CERT_DIR", MASTER_KEY];
 
 /// How the gate is started: a program that calls [`crate::serve`] with its last argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,23 +66,57 @@ impl NetworkClient {
     }
 
     /// Opens a sandbox's network or changes it. Repeating it is harmless. What is not granted
-    /// any more ends, also where it is under way. `listener`: the TCP listener inside; without
-    /// one the last stays. Gives the certificate of the sandbox's own authority, PEM, which
-    /// programs inside have to trust.
+    /// any more ends, also where it is under way. `secrets`: those that its programs may use,
+    /// each where its terms say, which is granted by them. `listener`: the TCP listener
+    /// inside; without one the last stays.
     ///
     /// # Errors
-    /// [`Error::Refused`] for a name or a grant that can't be, otherwise as the system says.
+    /// [`Error::Refused`] for a name, a grant or a secret that can't be, otherwise as the
+    /// system says.
     pub async fn open(
         &self,
         sandbox: &str,
         network: &Network,
+        secrets: &[SealedSecret],
         listener: Option<OwnedFd>,
-    ) -> Result<String, Error> {
-        let request = Request::Open { sandbox: sandbox.to_owned(), network: network.clone() };
+    ) -> Result<OpenedNetwork, Error> {
+        let (sandbox, network) = (sandbox.to_owned(), network.clone());
+        let request = Request::Open { sandbox, network, secrets: secrets.to_vec() };
         let ask = move |place: &Place| place.ask(&request, listener.as_ref());
         match self.with(ask).await? {
-            Answer::Opened { authority } => Ok(authority),
+            Answer::Opened(opened) => Ok(opened),
             other => Err(failure(other)),
+        }
+    }
+
+    /// Seals a value with its terms: what is given back can be stored. `id`: of the secret
+    /// whose value is rotated, which keeps its placeholders.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for terms that can't be, otherwise as the system says.
+    pub async fn seal(
+        &self,
+        id: Option<&str>,
+        terms: SecretTerms,
+        value: SecretValue,
+    ) -> Result<SealedSecret, Error> {
+        let request = Request::Seal { id: id.map(str::to_owned), terms, value };
+        match self.with(move |place: &Place| place.ask(&request, None)).await? {
+            Answer::Sealed(sealed) => Ok(sealed),
+            other => Err(failure(other)),
+        }
+    }
+
+    /// Takes a secret from every sandbox that is open, and ends what is under way with it.
+    /// Starts no gate: what is not there has nothing.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub async fn revoke(&self, secret: &str) -> Result<(), Error> {
+        let request = Request::Revoke { secret: secret.to_owned() };
+        match self.with(move |place: &Place| place.ask_if_there(&request, None)).await? {
+            Some(Answer::Taken) | None => Ok(()),
+            Some(other) => Err(failure(other)),
         }
     }
 
@@ -145,7 +184,7 @@ fn failure(answer: Answer) -> Error {
     match answer {
         Answer::Unknown => Error::Unknown,
         Answer::Refused(sentence) => Error::Refused(sentence),
-        Answer::Opened { .. } | Answer::Taken | Answer::Flows(_) => Error::Protocol,
+        Answer::Opened(_) | Answer::Sealed(_) | Answer::Taken | Answer::Flows(_) => Error::Protocol,
     }
 }
 
@@ -228,12 +267,12 @@ impl Place {
     fn start(&self) -> Result<StartResult, Error> {
         make_dir(&self.dir).map_err(Error::io("make the gate's directory"))?;
         let (status, theirs) = UnixStream::pair().map_err(Error::io("start the gate"))?;
-        let roots = ROOTS.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        let kept = FROM_ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         let child = Command::new(&self.launch.program)
             .args(&self.launch.args)
             .arg(&self.dir)
             .env_clear()
-            .envs(roots)
+            .envs(kept)
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::from(OwnedFd::from(theirs)))

@@ -62,6 +62,12 @@ pub enum Refusal {
     Malformed,
     /// A limit of the sandbox.
     Limit,
+    /// A placeholder where its secret is not sent.
+    Secret,
+    /// A push to what may not be pushed.
+    Push,
+    /// The host sent a secret back. The sandbox got its placeholder.
+    Echo,
 }
 
 impl Refusal {
@@ -79,6 +85,9 @@ impl Refusal {
             Self::Unreachable => "the host can't be reached",
             Self::Malformed => "not a request that is passed on",
             Self::Limit => "a limit of the sandbox's network",
+            Self::Secret => "the placeholder of a secret was in it, which is not sent there",
+            Self::Push => "the secret is not for a push to there",
+            Self::Echo => "it sent a secret back, which was replaced by its placeholder",
         }
     }
 
@@ -96,6 +105,9 @@ impl Refusal {
             Self::Unreachable => "unreachable",
             Self::Malformed => "malformed",
             Self::Limit => "limit",
+            Self::Secret => "secret",
+            Self::Push => "push",
+            Self::Echo => "echo",
         }
     }
 }

@@ -7,7 +7,8 @@
 //!
 //! Owns what may be reached ([`Network`], [`grant_of`], [`ready`]), the process itself
 //! ([`serve`]) and its caller's side ([`NetworkClient`]). It must never know the engine, and never
-//! dial an address that it did not look at.
+//! dial an address that it did not look at. Values of secrets are in clear here and nowhere
+//! else.
 
 #![forbid(unsafe_code)]
 
@@ -25,13 +26,17 @@ mod protocol;
 pub mod ready;
 mod rules;
 mod sandbox;
+mod secret;
+mod secrets;
 mod server;
 mod task;
 mod words;
 
-pub use client::{NetworkClient, ServerLaunch};
+pub use client::{MASTER_KEY, NetworkClient, ServerLaunch};
 pub use error::Error;
 pub use flow::{Flow, Flows, Refusal};
 pub use network::{Grant, Network, Proxy, Scheme};
+pub use protocol::OpenedNetwork;
+pub use secret::{SealedSecret, SecretPlace, SecretTerms, SecretValue};
 pub use server::serve;
 pub use words::grant_of;

@@ -30,6 +30,25 @@ pub(crate) const SANDBOX_NAME_BYTES_MAX: usize = 128;
 /// Grants of a sandbox.
 pub(crate) const GRANTS_MAX: usize = 5_000;
 
+/// Bytes of a secret. A shorter one could not be told from other text in answers.
+pub(crate) const SECRET_BYTES_MIN: usize = 8;
+/// Bytes of a secret: a header has room for it.
+pub(crate) const SECRET_BYTES_MAX: usize = 8 << 10;
+/// Bytes of a secret's name.
+pub(crate) const SECRET_NAME_BYTES_MAX: usize = 128;
+/// Places that one secret is sent to.
+pub(crate) const SECRET_PLACES_MAX: usize = 32;
+/// Secrets of a sandbox.
+pub(crate) const SECRETS_MAX: usize = 64;
+/// Bytes of what a push says that it changes: a few hundred refs.
+pub(crate) const PUSH_COMMANDS_BYTES_MAX: usize = 64 << 10;
+/// Bits that nobody can guess of a placeholder.
+pub(crate) const PLACEHOLDER_BITS_MIN: u32 = 128;
+/// Bytes at the beginning of a secret that say what it is, and that its placeholder keeps.
+pub(crate) const PLACEHOLDER_PREFIX_BYTES_MAX: usize = 16;
+/// Bytes of the master key.
+pub(crate) const MASTER_KEY_BYTES: usize = 32;
+
 /// Connections of a sandbox at once. Above it nothing is accepted, and the backlog waits.
 pub(crate) const CONNECTIONS_MAX: usize = 256;
 /// Connections that one call of a thread accepts.

@@ -3,26 +3,33 @@
 //! Owns the form: four bytes of length, little end first, then JSON. One request and one
 //! answer to a connection; a descriptor comes with the first byte of a request.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use crate::flow::Flows;
 use crate::network::Network;
+use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 
 /// Where a gate that speaks this form is asked, in its directory. A change of the form changes
 /// the name, so that a gate of an older program is left alone and ends by itself.
-pub(crate) const SOCKET: &str = "gate-1.sock";
+pub(crate) const SOCKET: &str = "gate-2.sock";
 /// What such a gate holds.
-pub(crate) const LOCK: &str = "gate-1.lock";
+pub(crate) const LOCK: &str = "gate-2.lock";
 
 /// What is asked.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
     /// Opens or changes a network. The descriptor, if any, is its listener.
-    Open { sandbox: String, network: Network },
+    Open { sandbox: String, network: Network, secrets: Vec<SealedSecret> },
+    /// Seals a value, under an id that it has or a new one.
+    Seal { id: Option<String>, terms: SecretTerms, value: SecretValue },
+    /// Takes a secret from every sandbox, and ends what is under way with it.
+    Revoke { secret: String },
     /// Takes one connection: the descriptor.
     Connection { sandbox: String },
     /// Whether it is open.
@@ -33,14 +40,21 @@ pub(crate) enum Request {
     Close { sandbox: String },
 }
 
+/// What programs in a sandbox are told of its network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenedNetwork {
+    /// The certificate of the sandbox's own authority, PEM, which they have to trust.
+    pub authority: String,
+    /// What they have instead of secrets, by the names of those.
+    pub placeholders: BTreeMap<String, String>,
+}
+
 /// What is answered.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
-    /// The certificate of the sandbox's own authority, PEM.
-    Opened {
-        authority: String,
-    },
+    Opened(OpenedNetwork),
+    Sealed(SealedSecret),
     Taken,
     Flows(Flows),
     /// The sandbox is not open here.
@@ -56,13 +70,17 @@ pub(crate) const BUSY: &str = "outrigger gate: busy";
 /// What a reason begins with that kept it from starting.
 pub(crate) const FAILED: &str = "outrigger gate: cannot start: ";
 
+/// Bytes that most messages fit into, those with a value among them.
+const ROOM_BYTES: usize = 32 << 10;
 /// The length before a message.
 pub(crate) const LENGTH_BYTES: usize = 4;
 
 /// A message as bytes.
-pub(crate) fn encode(message: &impl Serialize, bytes_max: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; LENGTH_BYTES];
-    serde_json::to_writer(&mut bytes, message)?;
+pub(crate) fn encode(message: &impl Serialize, bytes_max: usize) -> io::Result<Zeroizing<Vec<u8>>> {
+    // Wiped where it is dropped: a value may be in it, and it is not copied while it grows.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(ROOM_BYTES));
+    bytes.resize(LENGTH_BYTES, 0);
+    serde_json::to_writer(&mut *bytes, message)?;
     let length = bytes.len() - LENGTH_BYTES;
     let prefix = u32::try_from(length).ok().filter(|_| length <= bytes_max);
     let prefix = prefix.ok_or_else(|| io::Error::other("the message is too long"))?;

@@ -126,7 +126,7 @@ mod tests {
             assert!(!grant.private);
         }
         assert!(grants.iter().any(|grant| grant.host == "files.pythonhosted.org"));
-        Rules::new(&Network { grants, proxy: None }).unwrap();
+        Rules::new(&Network { grants, proxy: None }, Vec::new()).unwrap();
     }
 
     #[test]

@@ -6,21 +6,24 @@ use crate::flow::Refusal;
 use crate::host::{Host, Target, parse_authority};
 use crate::limits;
 use crate::network::{Grant, Network, Scheme};
+use crate::secrets::{HeldSecret, Secrets};
 
 /// Grants in the form in which they are asked.
 #[derive(Debug)]
 pub(crate) struct Rules {
     rules: Vec<Rule>,
+    pub(crate) secrets: Secrets,
     pub(crate) proxy: Option<UpstreamProxy>,
 }
 
-#[derive(Debug)]
-struct Rule {
+/// A grant with its host taken apart.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
     host: Pattern,
     grant: Grant,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Pattern {
     Exact(Host),
     /// `.example.com`: what a host must end in, with something before it.
@@ -50,18 +53,24 @@ impl Rules {
     ///
     /// # Errors
     /// With a sentence, when a grant or the proxy can't be what was meant.
-    pub(crate) fn new(network: &Network) -> Result<Self, String> {
+    pub(crate) fn new(network: &Network, secrets: Vec<HeldSecret>) -> Result<Self, String> {
         if network.grants.len() > limits::GRANTS_MAX {
             return Err(format!("there are more than {} grants", limits::GRANTS_MAX));
         }
         let rules = network.grants.iter().map(Rule::new).collect::<Result<_, _>>()?;
         let proxy = network.proxy.as_ref().map(UpstreamProxy::new).transpose()?;
-        Ok(Self { rules, proxy })
+        Ok(Self { rules, secrets: Secrets::new(secrets)?, proxy })
     }
 
     fn of<'a>(&'a self, target: &Target) -> impl Iterator<Item = &'a Grant> {
-        let rules = self.rules.iter().filter(|rule| rule.is_for(target));
-        rules.map(|rule| &rule.grant)
+        let rules = self.rules.iter().chain(self.secrets.rules());
+        rules.filter(|rule| rule.is_for(target)).map(|rule| &rule.grant)
+    }
+
+    /// The rules without one of the secrets. `None`: they don't have it.
+    pub(crate) fn without(&self, secret: &str) -> Option<Self> {
+        let secrets = self.secrets.without(secret)?;
+        Some(Self { rules: self.rules.clone(), secrets, proxy: self.proxy.clone() })
     }
 
     /// Whether there is a grant for a host at all.
@@ -154,7 +163,7 @@ pub(crate) fn cut(path: &str) -> &str {
 }
 
 impl Rule {
-    fn new(grant: &Grant) -> Result<Self, String> {
+    pub(crate) fn new(grant: &Grant) -> Result<Self, String> {
         let bad = || format!("{:?} is not a host that can be granted", cut(&grant.host));
         let host = match grant.host.strip_prefix("*.") {
             None => Pattern::Exact(Host::parse_bare(&grant.host).ok_or_else(bad)?),
@@ -166,7 +175,14 @@ impl Rule {
         Ok(Self { host, grant: grant.clone() })
     }
 
-    fn is_for(&self, target: &Target) -> bool {
+    /// Whether it allows a request.
+    pub(crate) fn allows(&self, target: &Target, asked: RequestLine<'_>) -> bool {
+        self.is_for(target)
+            && allows_method(&self.grant, asked.method)
+            && allows_path(&self.grant, asked)
+    }
+
+    pub(crate) fn is_for(&self, target: &Target) -> bool {
         self.grant.port == target.port
             && self.grant.scheme == target.scheme
             && match (&self.host, &target.host) {
@@ -214,7 +230,7 @@ fn is_ambiguous(path: &str) -> bool {
 }
 
 /// Whether a text is what a glob says, in which `*` stands for any characters.
-fn matches(glob: &str, text: &str) -> bool {
+pub(crate) fn matches(glob: &str, text: &str) -> bool {
     let mut parts = glob.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };
@@ -292,7 +308,7 @@ mod tests {
         let network = Network { grants: grants.to_vec(), proxy: None };
         let target = Target { scheme: Scheme::Https, host: Host::parse(host).unwrap(), port: 443 };
         let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
-        let rules = Rules::new(&network).unwrap();
+        let rules = Rules::new(&network, Vec::new()).unwrap();
         rules.decide(&target, RequestLine { method, path, query }).map(drop)
     }
 

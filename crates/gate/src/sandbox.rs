@@ -7,7 +7,7 @@ mod authority;
 mod table;
 
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -30,9 +30,12 @@ pub(crate) struct Sandbox {
     room: Arc<Semaphore>,
 }
 
-/// The hosts that one connection has to do with.
+/// The hosts and the secrets that one connection has to do with.
 #[derive(Debug, Default)]
-pub(crate) struct Targets(Mutex<Vec<Target>>);
+pub(crate) struct Targets {
+    hosts: Mutex<Vec<Target>>,
+    secrets: Mutex<Vec<String>>,
+}
 
 impl Sandbox {
     pub(crate) fn new(rules: Rules, authority: Authority, outside: Arc<Outside>) -> Self {
@@ -73,11 +76,11 @@ impl Sandbox {
         self.room.available_permits() + 1 < limits::CONNECTIONS_MAX
     }
 
-    /// Until one of the hosts is not granted any more, or the sandbox is closed.
+    /// Until one of the hosts or secrets is not granted any more, or the sandbox is closed.
     pub(crate) async fn revoked(&self, targets: &Targets) {
         let revoked = |rules: &Option<Arc<Rules>>| match rules {
             None => true,
-            Some(rules) => !targets.all(|target| rules.knows(target)),
+            Some(rules) => !targets.are_granted(rules),
         };
         let _ = self.rules.subscribe().wait_for(revoked).await;
     }
@@ -86,15 +89,30 @@ impl Sandbox {
 impl Targets {
     /// Adds one before it is reached.
     pub(crate) fn add(&self, target: &Target) {
-        let mut targets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !targets.contains(target) {
-            targets.push(target.clone());
+        let mut hosts = lock(&self.hosts);
+        if !hosts.contains(target) {
+            hosts.push(target.clone());
         }
     }
 
-    fn all(&self, holds: impl Fn(&Target) -> bool) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().all(holds)
+    /// Adds secrets before they are sent.
+    pub(crate) fn add_secrets(&self, ids: Vec<String>) {
+        let mut secrets = lock(&self.secrets);
+        for id in ids {
+            if !secrets.contains(&id) {
+                secrets.push(id);
+            }
+        }
     }
+
+    fn are_granted(&self, rules: &Rules) -> bool {
+        lock(&self.hosts).iter().all(|target| rules.knows(target))
+            && lock(&self.secrets).iter().all(|id| rules.secrets.has(id))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connection from inside that waits to be served.

@@ -7,6 +7,7 @@ mod confinement;
 mod control;
 mod listener;
 mod registry;
+mod vault;
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -80,7 +81,8 @@ fn prepare(dir: &Path) -> Result<Server, Error> {
     let lock = lock(dir)?;
     let socket = listen(&owned).map_err(Error::io("listen in the gate's directory"))?;
     let outside = Outside::new().map_err(|error| Error::Start(error.to_string()))?;
-    let registry = registry::Registry::new(&owned, Arc::new(outside));
+    let vault = vault::Vault::open(&owned).map_err(Error::io("read the master key"))?;
+    let registry = registry::Registry::new(&owned, Arc::new(outside), vault);
     let registry = registry.map_err(Error::io("keep authorities"))?;
     confinement::enter(&owned).map_err(Error::io("confine the gate"))?;
     Ok(Server { socket, registry, _lock: lock, dir: owned })

@@ -64,9 +64,9 @@ impl Gate {
             private: true,
         };
         let network = Network { grants: vec![grant], proxy: None };
-        let opened = self.client.open(sandbox, &network, Some(OwnedFd::from(listener))).await;
+        let opened = self.client.open(sandbox, &network, &[], Some(OwnedFd::from(listener))).await;
         let trusted = opened.map_err(io::Error::other)?;
-        Route::new(host, Some(inside), &trusted)
+        Route::new(host, Some(inside), &trusted.authority)
     }
 
     /// Memory that its process has resident.

@@ -13,6 +13,7 @@ use super::body::Outgoing;
 use super::exchange::{exchange, line};
 use super::http;
 use super::pool::Key;
+use super::secrets::Guard;
 use super::session::Session;
 use crate::flow::Refusal;
 use crate::host::Target;
@@ -58,6 +59,10 @@ async fn try_relay(
         return Err(Denial::new(Refusal::Malformed, StatusCode::NOT_IMPLEMENTED, words));
     }
     let many = request.version() == Version::HTTP_2;
+    let (mut head, mut body) = request.into_parts();
+    http::clean_request(&mut head.headers);
+    let guard = Guard::new(session, &permission, target);
+    let first = guard.begin(&mut head, &mut body).await?;
     let key = Key { target: target.clone(), private: permission.private };
     let line = line(session, &permission, key, many).await?;
     let (host, grant) = (target.host.to_string(), permission.grant.clone());
@@ -67,14 +72,17 @@ async fn try_relay(
         let words = "this sandbox reached as many hosts at once as are counted.";
         return Err(Denial::new(Refusal::Limit, StatusCode::TOO_MANY_REQUESTS, words));
     };
-    let (mut head, body) = request.into_parts();
-    http::clean_request(&mut head.headers);
     let length = head.uri.path_and_query().map_or(1, |path| path.as_str().len());
     row.sent(head.method.as_str().len() + length + http::size(&head.headers));
     // What the gate knows of the connection is for nobody outside.
     head.extensions = hyper::http::Extensions::new();
-    let request = Request::from_parts(head, Outgoing::to_outside(body, Arc::clone(&row)));
-    let response = exchange(session, &permission, line, request).await?;
+    let body = Outgoing::to_outside(first, body, guard.outside(), Arc::clone(&row));
+    let request = Request::from_parts(head, body);
+    let response = exchange(session, &permission, line, request).await;
+    if let Some(denial) = guard.misplaced() {
+        return Err(denial);
+    }
+    let response = response?;
     let (mut head, body) = response.into_parts();
     // What the operator's proxy wants is for the operator, and hosts have no business with it.
     if head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
@@ -86,10 +94,11 @@ async fn try_relay(
         return Err(Denial::new(Refusal::Unreachable, StatusCode::BAD_GATEWAY, words));
     }
     http::clean_response(&mut head.headers);
+    let sieve = guard.inside(&mut head.headers)?;
     row.received(http::size(&head.headers));
     head.version = Version::HTTP_11;
     head.extensions = hyper::http::Extensions::new();
-    Ok(Response::from_parts(head, Outgoing::to_inside(body, row, under_way)))
+    Ok(Response::from_parts(head, Outgoing::to_inside(body, sieve, row, under_way)))
 }
 
 /// Whether another protocol is asked for. HTTP/2 without TLS is not: the request can be

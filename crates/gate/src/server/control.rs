@@ -12,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use zeroize::Zeroizing;
 
 use super::registry::Registry;
 use crate::protocol::{self, Answer, Request};
@@ -65,7 +66,11 @@ async fn answer(mut stream: UnixStream, registry: &Registry) -> io::Result<()> {
     }
     let (request, fd) = receive(&mut stream).await?;
     let answer = match request {
-        Request::Open { sandbox, network } => registry.open(&sandbox, &network, fd),
+        Request::Open { sandbox, network, secrets } => {
+            registry.open(&sandbox, &network, &secrets, fd)
+        }
+        Request::Seal { id, terms, value } => registry.seal(id, terms, &value),
+        Request::Revoke { secret } => registry.revoke(&secret),
         Request::Connection { sandbox } => registry.connection(&sandbox, fd),
         Request::Look { sandbox } => registry.look(&sandbox),
         Request::Flows { sandbox } => registry.flows(&sandbox),
@@ -89,7 +94,7 @@ async fn receive(stream: &mut UnixStream) -> io::Result<(Request, Option<OwnedFd
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     stream.read_exact(&mut prefix[got..]).await?;
-    let mut bytes = vec![0; protocol::length(prefix, limits::REQUEST_BYTES_MAX)?];
+    let mut bytes = Zeroizing::new(vec![0; protocol::length(prefix, limits::REQUEST_BYTES_MAX)?]);
     stream.read_exact(&mut bytes).await?;
     Ok((protocol::decode(&bytes)?, fd))
 }

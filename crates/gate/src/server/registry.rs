@@ -11,12 +11,14 @@ use rustix::fs::{Mode, OFlags};
 use tokio::sync::oneshot;
 
 use super::listener;
+use super::vault::Vault;
 use crate::flow::Refusal;
 use crate::network::Network;
 use crate::outside::Outside;
-use crate::protocol::Answer;
+use crate::protocol::{Answer, OpenedNetwork};
 use crate::rules::Rules;
 use crate::sandbox::{Arrival, Authority, Outcome, Sandbox};
+use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 use crate::{inside, limits, task};
 
 /// The sandboxes of a gate.
@@ -24,6 +26,7 @@ use crate::{inside, limits, task};
 pub(super) struct Registry {
     authorities: OwnedFd,
     outside: Arc<Outside>,
+    vault: Vault,
     sandboxes: Mutex<HashMap<String, Entry>>,
 }
 
@@ -35,7 +38,7 @@ struct Entry {
 }
 
 impl Registry {
-    pub(super) fn new(dir: &OwnedFd, outside: Arc<Outside>) -> io::Result<Self> {
+    pub(super) fn new(dir: &OwnedFd, outside: Arc<Outside>, vault: Vault) -> io::Result<Self> {
         let name = "authorities";
         match rustix::fs::mkdirat(dir, name, Mode::RWXU) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
@@ -43,7 +46,7 @@ impl Registry {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let authorities = rustix::fs::openat(dir, name, flags, Mode::empty())?;
-        Ok(Self { authorities, outside, sandboxes: Mutex::default() })
+        Ok(Self { authorities, outside, vault, sandboxes: Mutex::default() })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -63,23 +66,54 @@ impl Registry {
         self.lock().get(name).map(|entry| Arc::clone(&entry.sandbox))
     }
 
-    pub(super) fn open(&self, name: &str, network: &Network, fd: Option<OwnedFd>) -> Answer {
-        match self.try_open(name, network, fd) {
-            Ok(authority) => Answer::Opened { authority },
+    pub(super) fn open(
+        &self,
+        name: &str,
+        network: &Network,
+        secrets: &[SealedSecret],
+        fd: Option<OwnedFd>,
+    ) -> Answer {
+        match self.try_open(name, network, secrets, fd) {
+            Ok(opened) => Answer::Opened(opened),
             Err(sentence) => Answer::Refused(sentence),
         }
+    }
+
+    pub(super) fn seal(
+        &self,
+        id: Option<String>,
+        terms: SecretTerms,
+        value: &SecretValue,
+    ) -> Answer {
+        match self.vault.seal(id, terms, value) {
+            Ok(sealed) => Answer::Sealed(sealed),
+            Err(sentence) => Answer::Refused(sentence),
+        }
+    }
+
+    pub(super) fn revoke(&self, secret: &str) -> Answer {
+        for entry in self.lock().values() {
+            let rules = entry.sandbox.rules();
+            if let Some(rest) = rules.and_then(|rules| rules.without(secret)) {
+                entry.sandbox.change(rest);
+            }
+        }
+        Answer::Taken
     }
 
     fn try_open(
         &self,
         name: &str,
         network: &Network,
+        secrets: &[SealedSecret],
         fd: Option<OwnedFd>,
-    ) -> Result<String, String> {
+    ) -> Result<OpenedNetwork, String> {
         if !is_name(name) {
             return Err("the sandbox has a name that the gate does not take".to_owned());
         }
-        let rules = Rules::new(network)?;
+        let held = secrets.iter().map(|secret| self.vault.hold(secret, name));
+        let rules = Rules::new(network, held.collect::<Result<_, _>>()?)?;
+        let placeholders = rules.secrets.shown();
         if let Some(fd) = &fd {
             listener::check(fd).map_err(|error| format!("the listener is of no use: {error}"))?;
         }
@@ -104,7 +138,8 @@ impl Registry {
         if let Some(fd) = fd {
             entry.accepting = Some(accept(fd, &entry.sandbox));
         }
-        Ok(entry.sandbox.authority.pem().to_owned())
+        let authority = entry.sandbox.authority.pem().to_owned();
+        Ok(OpenedNetwork { authority, placeholders })
     }
 
     pub(super) fn connection(&self, name: &str, fd: Option<OwnedFd>) -> Answer {

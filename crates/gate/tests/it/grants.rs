@@ -127,7 +127,7 @@ async fn ends(sandbox: &'static str, what: impl AsyncFn(&Gate, u16)) {
 #[test]
 fn what_is_not_granted_any_more_ends() {
     run(ends("a", async |gate, _| {
-        gate.client.open("a", &Network::default(), None).await.unwrap();
+        gate.client.open("a", &Network::default(), &[], None).await.unwrap();
     }));
 }
 
@@ -159,7 +159,7 @@ fn grants_change_for_live_connections() {
         assert_eq!(connection.ask(&ask("GET")).await.unwrap().status, 200);
         assert_eq!(connection.ask(&ask("PUT")).await.unwrap().status, 403);
         let network = Network { grants: vec![all], proxy: None };
-        gate.client.open("a", &network, None).await.unwrap();
+        gate.client.open("a", &network, &[], None).await.unwrap();
         assert_eq!(connection.ask(&ask("PUT")).await.unwrap().status, 200);
         assert_eq!(upstream.connections(), 1);
     });

@@ -66,7 +66,7 @@ fn many_who_ask_first_get_one_gate() {
     run(async {
         let gate = Gate::new(&Authority::new());
         let network = Network::default();
-        let open = |name: &'static str| gate.client.open(name, &network, None);
+        let open = |name: &'static str| gate.client.open(name, &network, &[], None);
         let (a, b, c, d) = tokio::join!(open("a"), open("b"), open("c"), open("d"));
         for opened in [a, b, c, d] {
             opened.unwrap();
@@ -83,14 +83,14 @@ fn names_that_are_paths_are_refused() {
     run(async {
         let gate = Gate::new(&Authority::new());
         for name in ["", ".", "..", ".a", "a/b", "../a", "a\0b", "ä", &"a".repeat(129)] {
-            let opened = gate.client.open(name, &Network::default(), None).await;
+            let opened = gate.client.open(name, &Network::default(), &[], None).await;
             assert!(matches!(opened, Err(Error::Refused(_))), "{name:?}");
         }
         let network = Network { grants: vec![grant("127.1", 1, Scheme::Http)], proxy: None };
-        let opened = gate.client.open("a", &network, None).await;
+        let opened = gate.client.open("a", &network, &[], None).await;
         assert!(matches!(opened, Err(Error::Refused(_))));
         let file = std::fs::File::open("/dev/null").unwrap();
-        let opened = gate.client.open("a", &Network::default(), Some(file.into())).await;
+        let opened = gate.client.open("a", &Network::default(), &[], Some(file.into())).await;
         assert!(matches!(opened, Err(Error::Refused(_))));
     });
 }
@@ -101,7 +101,7 @@ fn a_program_that_is_no_gate_is_said_to_be_none() {
         let dir = tempfile::tempdir().unwrap();
         let launch = outrigger_gate::ServerLaunch { program: "/bin/true".into(), args: Vec::new() };
         let client = outrigger_gate::NetworkClient::new(dir.path().join("gate"), launch);
-        let opened = client.open("a", &Network::default(), None).await;
+        let opened = client.open("a", &Network::default(), &[], None).await;
         assert!(matches!(opened, Err(Error::Start(_))), "{opened:?}");
     });
 }
@@ -160,7 +160,7 @@ fn one_connection_can_be_handed_over() {
         let upstream = Upstream::start(None, Answer::Echo).await;
         let port = upstream.port();
         let network = Network { grants: vec![grant("127.0.0.1", port, Scheme::Http)], proxy: None };
-        gate.client.open("a", &network, None).await.unwrap();
+        gate.client.open("a", &network, &[], None).await.unwrap();
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         gate.client.connection("a", theirs.into()).await.unwrap();
         ours.set_nonblocking(true).unwrap();
@@ -181,7 +181,7 @@ fn a_listener_that_blocks_ends_alone() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let handed = listener.try_clone().unwrap();
-        gate.client.open("bad", &Network::default(), Some(handed.into())).await.unwrap();
+        gate.client.open("bad", &Network::default(), &[], Some(handed.into())).await.unwrap();
         // The guest has the same open file, and makes it block.
         listener.set_nonblocking(false).unwrap();
         let mut first = Connection::new(tokio::net::TcpStream::connect(address).await.unwrap());

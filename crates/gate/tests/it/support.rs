@@ -95,7 +95,8 @@ impl Gate {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let listener = Some(OwnedFd::from(listener));
-        let authority = self.client.open(sandbox, &network, listener).await.unwrap();
+        let opened = self.client.open(sandbox, &network, &[], listener).await.unwrap();
+        let authority = opened.authority;
         Inside { address, authority }
     }
 

@@ -76,8 +76,8 @@ impl GateEgress {
         let listener = networks.listen(id, sink).await.map_err(|error| failed(&error))?;
         let carried = listener.descriptor.is_none().then_some(listener.port);
         let network = network(words, &self.mirrors, proxy());
-        let authority = self.client.open(id.as_str(), &network, listener.descriptor).await;
-        let authority = authority.map_err(|error| failed(&error))?;
+        let opened = self.client.open(id.as_str(), &network, &[], listener.descriptor).await;
+        let authority = opened.map_err(|error| failed(&error))?.authority;
         let mirrors = words.iter().any(|word| word == PACKAGES).then_some(&self.mirrors);
         let name = format!("network-{}", uuid::Uuid::new_v4().simple());
         for file in environment::files(&name, &authority, mirrors) {

@@ -1,0 +1,197 @@
+//! The secrets of a sandbox, and what is done with them in requests and answers.
+//!
+//! Owns where a placeholder is swapped for its secret, and that it goes nowhere else. The
+//! rules that grant a place are in `rules`.
+
+mod encodings;
+mod headers;
+mod replace;
+mod shape;
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hyper::header::HeaderValue;
+use hyper::http::request::Parts;
+use zeroize::Zeroizing;
+
+pub(crate) use replace::{Replacer, Replacing};
+pub(crate) use shape::placeholder;
+
+use crate::host::Target;
+use crate::limits;
+use crate::network::Grant;
+use crate::rules::{RequestLine, Rule};
+use crate::secret::{SealedSecret, SecretPlace};
+
+/// A secret as the gate has it for one sandbox.
+#[derive(Clone)]
+pub(crate) struct HeldSecret {
+    id: String,
+    name: String,
+    placeholder: String,
+    value: Zeroizing<String>,
+    places: Vec<HeldPlace>,
+    ends_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+struct HeldPlace {
+    rule: Rule,
+    place: SecretPlace,
+}
+
+/// All of a sandbox.
+#[derive(Debug, Default)]
+pub(crate) struct Secrets {
+    held: Vec<HeldSecret>,
+    /// `None`: there are no secrets.
+    replacers: Option<Replacers>,
+}
+
+/// What finds secrets on their way.
+#[derive(Debug)]
+struct Replacers {
+    /// Placeholders, in what goes out.
+    placeholders: Replacer,
+    /// Secrets, in what comes in.
+    values: Replacer,
+}
+
+/// What became of a request's head.
+#[derive(Debug, Default)]
+pub(crate) struct Swapped {
+    /// The ids of the secrets that were put in.
+    pub(crate) ids: Vec<String>,
+    /// The refs that may be pushed with them, where the place is a repository.
+    pub(crate) refs: Option<Vec<String>>,
+}
+
+/// Why a request with a placeholder is not sent, in words.
+#[derive(Debug)]
+pub(crate) struct Misplaced(pub(crate) String);
+
+impl HeldSecret {
+    pub(crate) fn new(
+        secret: &SealedSecret,
+        value: Zeroizing<String>,
+        placeholder: String,
+    ) -> Result<Self, String> {
+        let name = format!("secret {}", secret.terms.name);
+        let places = secret.terms.places.iter().map(|place| {
+            let grant = Grant { name: name.clone(), ..place.grant.clone() };
+            Ok(HeldPlace { rule: Rule::new(&grant)?, place: place.clone() })
+        });
+        Ok(Self {
+            id: secret.id.clone(),
+            name: secret.terms.name.clone(),
+            placeholder,
+            value,
+            places: places.collect::<Result<_, String>>()?,
+            ends_ms: secret.terms.ends_ms,
+        })
+    }
+
+    fn has_ended(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.ends_ms.is_some_and(|end| now >= u128::from(end))
+    }
+
+    /// The place of a request, if it is one of the secret's.
+    fn place(&self, target: &Target, asked: RequestLine<'_>) -> Option<&SecretPlace> {
+        let place = self.places.iter().find(|it| it.rule.allows(target, asked))?;
+        (!self.has_ended()).then_some(&place.place)
+    }
+
+    fn misplaced(&self, target: &Target) -> Misplaced {
+        let (name, host) = (&self.name, target.authority());
+        if self.has_ended() {
+            return Misplaced(format!("the secret {name} has ended; it has to be set again."));
+        }
+        Misplaced(format!(
+            "the placeholder of {name} is in a request to {host} where the secret is not sent; `outrigger secrets ls` shows where it is."
+        ))
+    }
+}
+
+impl std::fmt::Debug for HeldSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HeldSecret").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Secrets {
+    pub(crate) fn new(held: Vec<HeldSecret>) -> Result<Self, String> {
+        if held.len() > limits::SECRETS_MAX {
+            return Err(format!("a sandbox has at most {} secrets", limits::SECRETS_MAX));
+        }
+        if held.is_empty() {
+            return Ok(Self::default());
+        }
+        let placeholder = |secret: &'_ HeldSecret| secret.placeholder.clone();
+        let placeholders: Vec<_> = held.iter().map(placeholder).collect();
+        let find = placeholders.iter().map(|it| (it.as_str(), ""));
+        let values = held.iter().map(|it| (it.value.as_str(), it.placeholder.as_str()));
+        let replacers =
+            Replacers { placeholders: Replacer::new(find)?, values: Replacer::new(values)? };
+        Ok(Self { held, replacers: Some(replacers) })
+    }
+
+    /// What they grant.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.held.iter().flat_map(|secret| secret.places.iter().map(|place| &place.rule))
+    }
+
+    /// What programs have instead, by the names of secrets.
+    pub(crate) fn shown(&self) -> BTreeMap<String, String> {
+        self.held.iter().map(|it| (it.name.clone(), it.placeholder.clone())).collect()
+    }
+
+    /// The others. `None`: there is no such secret.
+    pub(crate) fn without(&self, id: &str) -> Option<Self> {
+        let others: Vec<_> = self.held.iter().filter(|secret| secret.id != id).cloned().collect();
+        (others.len() < self.held.len()).then(|| Self::new(others).unwrap_or_default())
+    }
+
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.held.iter().any(|secret| secret.id == id)
+    }
+
+    /// Finds placeholders in the body of a request. `None`: the sandbox has none.
+    pub(crate) fn placeholders(&self) -> Option<&Replacer> {
+        self.replacers.as_ref().map(|replacers| &replacers.placeholders)
+    }
+
+    /// Turns secrets in an answer back into their placeholders. `None`: the host gets none.
+    pub(crate) fn values(&self, target: &Target) -> Option<&Replacer> {
+        let sent = self.rules().any(|rule| rule.is_for(target));
+        self.replacers.as_ref().filter(|_| sent).map(|replacers| &replacers.values)
+    }
+
+    /// Puts secrets into the head of a request where they belong.
+    ///
+    /// # Errors
+    /// Where a placeholder is anywhere else.
+    pub(crate) fn swap(&self, target: &Target, head: &mut Parts) -> Result<Swapped, Misplaced> {
+        let mut swapped = Swapped::default();
+        let Some(finder) = self.placeholders() else { return Ok(swapped) };
+        let uri = head.uri.clone();
+        let method = head.method.clone();
+        let asked = RequestLine { method: method.as_str(), path: uri.path(), query: uri.query() };
+        for secret in &self.held {
+            let Some(place) = secret.place(target, asked) else { continue };
+            swapped.refs = swapped.refs.or_else(|| place.refs.clone());
+            if headers::swap(secret, place, head) {
+                swapped.ids.push(secret.id.clone());
+            }
+        }
+        let uri = head.uri.to_string();
+        let names = head.headers.keys().map(|name| name.as_str().as_bytes());
+        let values = head.headers.values().map(HeaderValue::as_bytes);
+        let left = names.chain(values).chain([uri.as_bytes()]).find_map(|it| finder.first(it));
+        match left.and_then(|index| self.held.get(index)) {
+            Some(secret) => Err(secret.misplaced(target)),
+            None => Ok(swapped),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What the gate seals and opens: values of secrets, under the master key.
+//!
+//! Owns the keys: one for each organisation, derived from the master key (HKDF, RFC 5869),
+//! and one for placeholders. The terms of a secret are sealed with it (AES-256-GCM, additional
+//! data): who changes them has a secret that nobody opens.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::{hkdf, hmac, rand};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustix::fs::{Mode, OFlags};
+use zeroize::Zeroizing;
+
+use crate::client::MASTER_KEY;
+use crate::limits::MASTER_KEY_BYTES;
+use crate::secret::{SealedSecret, SecretTerms, SecretValue};
+use crate::secrets::{HeldSecret, placeholder};
+
+/// Where the master key is, if the environment has none.
+const FILE: &str = "master.key";
+
+/// What seals and opens.
+#[derive(Debug)]
+pub(super) struct Vault {
+    master: hkdf::Prk,
+}
+
+type MasterKey = Zeroizing<[u8; MASTER_KEY_BYTES]>;
+
+impl Vault {
+    /// With the master key of the environment, or of the directory, where one is made if
+    /// there is none.
+    pub(super) fn open(dir: &OwnedFd) -> io::Result<Self> {
+        let key = match std::env::var(MASTER_KEY).map(Zeroizing::new) {
+            Ok(text) => parse(text.trim()).ok_or_else(|| {
+                io::Error::other(format!("{MASTER_KEY} is not 32 bytes in base64"))
+            })?,
+            Err(_) => of_directory(dir)?,
+        };
+        Ok(Self { master: hkdf::Salt::new(hkdf::HKDF_SHA256, b"outrigger").extract(&*key) })
+    }
+
+    fn derive(&self, what: &[&[u8]]) -> Result<Zeroizing<[u8; 32]>, String> {
+        let mut key = Zeroizing::new([0; 32]);
+        let derived = self.master.expand(what, hkdf::HKDF_SHA256);
+        derived.and_then(|derived| derived.fill(&mut *key)).map_err(|_| broken())?;
+        Ok(key)
+    }
+
+    fn key_of(&self, organisation: &str) -> Result<RandomizedNonceKey, String> {
+        let key = self.derive(&[b"organisation ", organisation.as_bytes()])?;
+        RandomizedNonceKey::new(&AES_256_GCM, &*key).map_err(|_| broken())
+    }
+
+    /// Seals a value, under the id that it has or a new one.
+    pub(super) fn seal(
+        &self,
+        id: Option<String>,
+        terms: SecretTerms,
+        value: &SecretValue,
+    ) -> Result<SealedSecret, String> {
+        terms.check()?;
+        let id = match id {
+            Some(id) => id,
+            None => new_id()?,
+        };
+        let mut bytes = Zeroizing::new(Vec::with_capacity(value.text().len() + 64));
+        bytes.extend_from_slice(value.text().as_bytes());
+        let about = Aad::from(about(&id, &terms));
+        let key = self.key_of(&terms.organisation)?;
+        let nonce = key.seal_in_place_append_tag(about, &mut *bytes).map_err(|_| broken())?;
+        let mut sealed = nonce.as_ref().to_vec();
+        sealed.extend_from_slice(&bytes);
+        Ok(SealedSecret { id, terms, sealed: STANDARD.encode(sealed) })
+    }
+
+    /// Opens a secret for a sandbox.
+    pub(super) fn hold(&self, secret: &SealedSecret, sandbox: &str) -> Result<HeldSecret, String> {
+        let name = &secret.terms.name;
+        let other = || {
+            format!(
+                "the secret {name} can't be opened: it was sealed with another master key, or changed since; set it again"
+            )
+        };
+        secret.terms.check()?;
+        let sealed = STANDARD.decode(&secret.sealed).map_err(|_| other())?;
+        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN).ok_or_else(other)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| other())?;
+        let mut bytes = Zeroizing::new(sealed.to_vec());
+        let about = Aad::from(about(&secret.id, &secret.terms));
+        let key = self.key_of(&secret.terms.organisation)?;
+        let value = key.open_in_place(nonce, about, &mut bytes).map_err(|_| other())?;
+        let value = std::str::from_utf8(value).map_err(|_| other())?;
+        let key = self.derive(&[b"placeholders"])?;
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &*key);
+        let placeholder = placeholder(&key, sandbox, &secret.id, value);
+        HeldSecret::new(secret, Zeroizing::new(value.to_owned()), placeholder)
+    }
+}
+
+/// What is sealed beside a value.
+fn about(id: &str, terms: &SecretTerms) -> Vec<u8> {
+    serde_json::to_vec(&(id, terms)).unwrap_or_default()
+}
+
+fn broken() -> String {
+    "the gate's encryption failed".to_owned()
+}
+
+fn new_id() -> Result<String, String> {
+    let mut bytes = [0; 16];
+    rand::fill(&mut bytes).map_err(|_| broken())?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn parse(text: &str) -> Option<MasterKey> {
+    let bytes = Zeroizing::new(STANDARD.decode(text).ok()?);
+    Some(Zeroizing::new(bytes.as_slice().try_into().ok()?))
+}
+
+fn of_directory(dir: &OwnedFd) -> io::Result<MasterKey> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::openat(dir.as_fd(), FILE, flags, Mode::empty()) {
+        Ok(file) => {
+            let mut text = Zeroizing::new(String::new());
+            std::fs::File::from(file).read_to_string(&mut text)?;
+            parse(text.trim()).ok_or_else(|| {
+                io::Error::other(format!("{FILE} in the gate's directory is not a key"))
+            })
+        }
+        Err(rustix::io::Errno::NOENT) => {
+            let mut key = Zeroizing::new([0; MASTER_KEY_BYTES]);
+            rand::fill(&mut *key).map_err(io::Error::other)?;
+            write(dir, &Zeroizing::new(STANDARD.encode(*key)))?;
+            Ok(key)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whole and on disk before anything is sealed with it.
+fn write(dir: &OwnedFd, text: &str) -> io::Result<()> {
+    let part = ".master.key";
+    let flags =
+        OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let file = rustix::fs::openat(dir.as_fd(), part, flags, mode)?;
+    let mut file = std::fs::File::from(file);
+    writeln!(file, "{text}")?;
+    file.sync_all()?;
+    rustix::fs::renameat(dir, part, dir, FILE)?;
+    rustix::fs::fsync(dir)?;
+    Ok(())
+}
