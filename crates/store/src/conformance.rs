@@ -5,6 +5,7 @@
 
 mod accounts;
 mod entries;
+mod secrets;
 
 use std::io::{Cursor, Read};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::{
 
 pub use accounts::accounts;
 pub use entries::entries;
+pub use secrets::secrets;
 
 /// Appenders that run at the same time.
 const APPENDERS: usize = 50;

@@ -87,13 +87,13 @@ pub enum Error {
         known: u64,
     },
     /// It was written by a program from before there were releases.
-    #[error("{place} has format {found}, and this program knows format {known} alone")]
+    #[error("{place} has format {found}, and this program knows formats from {known} on")]
     Older {
         /// Which file.
         place: String,
         /// Its format.
         found: u64,
-        /// The format that this program knows.
+        /// The oldest format that this program knows.
         known: u64,
     },
     /// The commit failed at its last moment: the events may be stored or not.

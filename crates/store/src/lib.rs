@@ -30,8 +30,8 @@ pub use error::{BudgetRefusal, Error, ErrorSource, Responsibility, Retry};
 pub use memory::Memory;
 pub use port::{
     Account, AccountStop, Accounts, Before, Blobs, CachedSnapshot, Charge, Cover, Journal, Level,
-    Page, Period, SessionCharge, SessionRow, SessionSnapshot, SessionSummary, StoredBlob, Terms,
-    TermsChange, VerifiedSession, entries, load_all,
+    Page, Period, Secrets, SessionCharge, SessionRow, SessionSnapshot, SessionSummary, StoredBlob,
+    StoredSecret, Terms, TermsChange, VerifiedSession, entries, load_all,
 };
 pub use sql::log::prove::EventText;
 pub use sql::schema::FORMAT;

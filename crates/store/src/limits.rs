@@ -50,6 +50,8 @@ pub const LEFTOVER_AGE_S: u64 = 24 * 60 * 60;
 pub const ACCOUNTS_MAX: u32 = 100_000;
 /// Accounts of one session that are written together with its head.
 pub const LONELY_ACCOUNTS_MAX: usize = 4;
+/// Secrets of an organisation that are listed.
+pub const SECRETS_MAX: u32 = 10_000;
 /// Sessions whose heads one statement reads.
 pub const HEADS_MAX: usize = 64;
 /// Events that no checkpoint covers yet; with one more, those that wait are covered.

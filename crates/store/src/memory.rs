@@ -14,8 +14,9 @@ use outrigger_audit::chain::{self, ChainLink};
 use crate::book::Book;
 use crate::event::{self, ChainWalk, EncodedEvent, StoredEvent};
 use crate::{
-    Account, Accounts, Before, Blobs, CachedSnapshot, Error, Journal, Page, SessionCharge,
-    SessionRow, SessionSnapshot, SessionSummary, StoredBlob, TermsChange, VerifiedSession, limits,
+    Account, Accounts, Before, Blobs, CachedSnapshot, Error, Journal, Page, Secrets, SessionCharge,
+    SessionRow, SessionSnapshot, SessionSummary, StoredBlob, StoredSecret, TermsChange,
+    VerifiedSession, limits,
 };
 
 /// A journal and blobs in memory. Clones share their content.
@@ -29,6 +30,7 @@ struct Content {
     sessions: BTreeMap<SessionId, Session>,
     blobs: BTreeMap<Digest, Arc<[u8]>>,
     book: Book,
+    secrets: BTreeMap<(String, String), StoredSecret>,
 }
 
 #[derive(Debug)]
@@ -243,5 +245,29 @@ impl Accounts for Memory {
 
     async fn charged(&self, session: &SessionId) -> Result<Option<SessionCharge>, Error> {
         Ok(self.content().book.sessions.get(session).cloned())
+    }
+}
+
+#[async_trait]
+impl Secrets for Memory {
+    async fn secrets(&self, organisation: &str) -> Result<Vec<StoredSecret>, Error> {
+        let content = self.content();
+        let own = content.secrets.values().filter(|secret| secret.organisation == organisation);
+        Ok(own.cloned().collect())
+    }
+
+    async fn put_secret(&self, mut secret: StoredSecret) -> Result<(), Error> {
+        let key = (secret.organisation.clone(), secret.name.clone());
+        let secrets = &mut self.content().secrets;
+        if let Some(before) = secrets.get(&key) {
+            secret.created_ms = before.created_ms;
+        }
+        secrets.insert(key, secret);
+        Ok(())
+    }
+
+    async fn remove_secret(&self, organisation: &str, name: &str) -> Result<bool, Error> {
+        let key = (organisation.to_owned(), name.to_owned());
+        Ok(self.content().secrets.remove(&key).is_some())
     }
 }

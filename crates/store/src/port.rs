@@ -8,6 +8,7 @@ pub mod entries;
 mod journal;
 mod period;
 mod reviews;
+mod secrets;
 
 pub use accounts::{
     Account, AccountStop, Accounts, Charge, Level, SessionCharge, Terms, TermsChange,
@@ -18,3 +19,4 @@ pub use journal::{
     VerifiedSession, load_all,
 };
 pub use period::Period;
+pub use secrets::{Secrets, StoredSecret};

@@ -10,3 +10,4 @@ pub(crate) mod integer;
 pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod schema;
+pub(crate) mod secrets;

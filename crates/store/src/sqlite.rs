@@ -12,6 +12,7 @@ mod known;
 mod open;
 mod readers;
 mod search;
+mod secrets;
 mod settings;
 mod space;
 mod store;

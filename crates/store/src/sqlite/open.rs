@@ -16,7 +16,7 @@ use sqlx::{ConnectOptions, Connection};
 use super::settings::Settings;
 use crate::files::{make_private, remove_leftovers};
 use crate::sql::fault;
-use crate::sql::schema::{self, FORMAT};
+use crate::sql::schema::{self, FORMAT, OLDEST_FORMAT};
 use crate::{Error, limits};
 
 /// Name of the database in its directory.
@@ -79,7 +79,9 @@ fn known_format(place: &str, found: u64) -> Result<(), Error> {
     }
     match found {
         0 => Err(Error::damaged(place, "its format is not written in it")),
-        found if found < known => Err(Error::Older { place: place.to_owned(), found, known }),
+        found if found < u64::from(OLDEST_FORMAT) => {
+            Err(Error::Older { place: place.to_owned(), found, known: OLDEST_FORMAT.into() })
+        }
         _ => Ok(()),
     }
 }
@@ -114,10 +116,9 @@ async fn fill(path: &Path) -> Result<(), Error> {
         .page_size(PAGE_BYTES)
         .journal_mode(SqliteJournalMode::Memory)
         .synchronous(SqliteSynchronous::Off)
-        .pragma("application_id", APPLICATION.to_string())
-        .pragma("user_version", FORMAT.to_string());
+        .pragma("application_id", APPLICATION.to_string());
     let mut connection = options.connect().await.map_err(wrong)?;
-    schema::create(&mut connection).await?;
+    schema::migrate(&mut connection, 0).await?;
     // The write-ahead log comes last, so that the file's own header tells the format.
     let logged = sqlx::raw_sql("PRAGMA journal_mode = WAL").execute(&mut connection).await;
     logged.map_err(wrong)?;
@@ -154,7 +155,11 @@ pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteCon
     }
     let mut connection =
         options.connect().await.map_err(|e| fault::of("opening the database", e))?;
-    match check(path, &mut connection).await {
+    let ready = match check(path, &mut connection).await {
+        Ok(format) if format < FORMAT => schema::migrate(&mut connection, format).await,
+        other => other.map(drop),
+    };
+    match ready {
         Ok(()) => Ok(connection),
         Err(error) => {
             // Waits until what it made beside the database is gone again.
@@ -223,7 +228,7 @@ async fn look_through(
         Ok(mut connection) => {
             let checked = check(path, &mut connection).await;
             close(connection).await;
-            checked
+            checked.map(drop)
         }
         Err(error) => Err(fault::of("opening the database", error)),
     };
@@ -268,8 +273,8 @@ impl Identity {
     }
 }
 
-/// Checks whose it is, and both notes of the format.
-async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
+/// Checks whose it is, and both notes of the format, which it gives.
+async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<u32, Error> {
     let wrong = |e| fault::of("reading the database's format", e);
     let place = path.display().to_string();
     let identity = Identity::read(connection).await.map_err(wrong)?;
@@ -295,7 +300,7 @@ async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<(), Err
     if i64::try_from(table) != Ok(identity.format) {
         return Err(Error::damaged(place, "its header and its table tell different formats"));
     }
-    Ok(())
+    Ok(u32::try_from(table).unwrap_or(FORMAT))
 }
 
 #[cfg(test)]

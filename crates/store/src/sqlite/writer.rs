@@ -29,6 +29,7 @@ use crate::sql::journal::import::Import;
 use crate::sql::journal::statements::Texts;
 use crate::sql::log::anchor::{Anchor, LogAppend, SessionSelection, behind};
 use crate::sql::log::read::newest_checkpoint;
+use crate::sql::secrets::{self, SecretChange};
 use crate::{Account, Error, TermsChange, limits};
 
 /// The handle of the writer's thread. Dropping the last one ends it, after what waits.
@@ -42,6 +43,7 @@ enum Message {
     Order(Box<entries::Request>),
     Checkpoint(oneshot::Sender<Result<String, Error>>),
     Terms(AccountId, TermsChange, oneshot::Sender<Result<Account, Error>>),
+    Secret(SecretChange, oneshot::Sender<Result<bool, Error>>),
     Recount(oneshot::Sender<Result<(), Error>>),
     Remove(SessionId, Seq, oneshot::Sender<Result<(), Error>>),
     Compact(oneshot::Sender<Result<(), Error>>),
@@ -104,6 +106,14 @@ impl Writer {
     ) -> Result<Account, Error> {
         let (answer, answered) = oneshot::channel();
         let message = Message::Terms(account, change, answer);
+        self.queue.send(message).await.map_err(|_| Error::Closed)?;
+        answered.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Changes what is kept of secrets.
+    pub(super) async fn change_secret(&self, change: SecretChange) -> Result<bool, Error> {
+        let (answer, answered) = oneshot::channel();
+        let message = Message::Secret(change, answer);
         self.queue.send(message).await.map_err(|_| Error::Closed)?;
         answered.await.unwrap_or(Err(Error::Closed))
     }
@@ -215,6 +225,16 @@ impl Thread {
                     self.disconnect().await;
                 }
                 let _ = answer.send(set);
+            }
+            Some(Message::Secret(change, answer)) => {
+                let changed = match self.connection().await {
+                    Ok(connection) => secrets::change(connection, change).await,
+                    Err(error) => Err(error),
+                };
+                if changed.is_err() {
+                    self.disconnect().await;
+                }
+                let _ = answer.send(changed);
             }
             Some(Message::Recount(answer)) => {
                 let counted = self.recount().await;
@@ -444,6 +464,7 @@ fn collect(first: Message, waiting: &mut mpsc::Receiver<Message>) -> RequestBatc
             other @ (Message::Close(_)
             | Message::Checkpoint(_)
             | Message::Terms(..)
+            | Message::Secret(..)
             | Message::Recount(_)
             | Message::Remove(..)
             | Message::Compact(_)

@@ -10,6 +10,7 @@ async fn memory() {
     let memory = Memory::default();
     conformance::journal(&memory).await;
     conformance::accounts(&memory, &memory).await;
+    conformance::secrets(&memory).await;
     conformance::blobs(&memory).await;
 }
 
@@ -19,6 +20,7 @@ async fn sqlite() {
     let store = open(directory.path()).await;
     conformance::journal(&store).await;
     conformance::accounts(&store, &store).await;
+    conformance::secrets(&store).await;
     conformance::blobs(store.blobs()).await;
     conformance::entries(&store, &store).await;
     store.close().await;
