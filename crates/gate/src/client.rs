@@ -135,7 +135,8 @@ impl NetworkClient {
         }
     }
 
-    /// Whether a gate is there in which a sandbox is open. Starts none.
+    /// Whether a gate is there in which a sandbox is open as it was opened last: not where a
+    /// secret was revoked since. Starts none.
     ///
     /// # Errors
     /// As the system says.

@@ -32,7 +32,7 @@ pub struct Flow {
     pub received_bytes: u64,
     /// When the first began, in milliseconds since 1970.
     pub first_ms: u64,
-    /// The path of the last request that was refused, at most 200 bytes of it.
+    /// The path of the last request that was refused, or why its push was; at most 200 bytes.
     pub path: Option<String>,
 }
 
@@ -85,9 +85,9 @@ impl Refusal {
             Self::Unreachable => "the host can't be reached",
             Self::Malformed => "not a request that is passed on",
             Self::Limit => "a limit of the sandbox's network",
-            Self::Secret => "the placeholder of a secret was in it, which is not sent there",
+            Self::Secret => "it has the placeholder of a secret that is not sent there",
             Self::Push => "the secret is not for a push to there",
-            Self::Echo => "it sent a secret back, which was replaced by its placeholder",
+            Self::Echo => "sent a secret back, which was replaced by its placeholder",
         }
     }
 

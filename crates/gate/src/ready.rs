@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::host::{Host, parse_authority};
 use crate::network::{Grant, Scheme};
+use crate::secret::SecretPlace;
 
 /// When the data were last looked at.
 pub const DATE: &str = "2026-11-26";
@@ -76,38 +77,80 @@ fn reading(name: &str, host: &str, scheme: Scheme, port: u16) -> Grant {
     }
 }
 
+/// A repository of git, as its remote names it.
+#[derive(Debug)]
+struct Repository {
+    host: String,
+    port: u16,
+    /// Without `.git` at its end.
+    path: String,
+}
+
+impl Repository {
+    fn parse(remote_https_url: &str) -> Option<Self> {
+        let rest = remote_https_url.strip_prefix("https://")?;
+        let (authority, path) = rest.split_at(rest.find('/')?);
+        // Who the person is there is not for the sandbox.
+        let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);
+        let (host, port) = parse_authority(authority)?;
+        let path = path.trim_end_matches('/');
+        let path = path.strip_suffix(".git").unwrap_or(path);
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~+".contains(&byte);
+        if path.len() < 2 || !path.bytes().all(plain) || path.split('/').any(|part| part == "..") {
+            return None;
+        }
+        let host = match host {
+            Host::Name(name) => name,
+            Host::Address(address) => address.to_string(),
+        };
+        let port = port.unwrap_or(Scheme::Https.port());
+        Some(Self { host, port, path: path.to_owned() })
+    }
+
+    /// A request that git makes of it. The person named it, so it may be in their own network.
+    fn grant(&self, method: &str, end: &str, query: Option<&str>) -> Grant {
+        let path = &self.path;
+        Grant {
+            methods: vec![method.to_owned()],
+            paths: vec![format!("{path}.git/{end}"), format!("{path}/{end}")],
+            queries: query.map(str::to_owned).into_iter().collect(),
+            private: true,
+            ..reading("git", &self.host, Scheme::Https, self.port)
+        }
+    }
+
+    fn fetching(&self) -> [Grant; 2] {
+        [
+            self.grant("GET", "info/refs", Some("service=git-upload-pack")),
+            self.grant("POST", "git-upload-pack", None),
+        ]
+    }
+}
+
 /// What it takes to fetch from one repository, and from no other of its host. `None`: the
 /// remote is not one of HTTPS, or not a repository.
 pub fn git(remote_https_url: &str) -> Option<Vec<Grant>> {
-    let rest = remote_https_url.strip_prefix("https://")?;
-    let (authority, path) = rest.split_at(rest.find('/')?);
-    // Who the person is there is not for the sandbox.
-    let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);
-    let (host, port) = parse_authority(authority)?;
-    let path = path.trim_end_matches('/');
-    let path = path.strip_suffix(".git").unwrap_or(path);
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~+".contains(&byte);
-    if path.len() < 2 || !path.bytes().all(plain) || path.split('/').any(|part| part == "..") {
-        return None;
+    Repository::parse(remote_https_url).map(|repository| repository.fetching().to_vec())
+}
+
+/// Where the secret of one repository is sent: to fetch from it, and to push to these refs
+/// (full names, `*` for any characters); without any only to fetch. `None`: as [`git`].
+pub fn repository(remote_https_url: &str, refs: &[String]) -> Option<Vec<SecretPlace>> {
+    let repository = Repository::parse(remote_https_url)?;
+    let place = |grant: Grant, refs: Option<Vec<String>>| SecretPlace {
+        grant,
+        headers: Vec::new(),
+        queries: Vec::new(),
+        refs,
+    };
+    let mut places = repository.fetching().map(|grant| place(grant, Some(Vec::new()))).to_vec();
+    if !refs.is_empty() {
+        let refs_of = repository.grant("GET", "info/refs", Some("service=git-receive-pack"));
+        places.push(place(refs_of, Some(refs.to_vec())));
+        let pack = repository.grant("POST", "git-receive-pack", None);
+        places.push(place(pack, Some(refs.to_vec())));
     }
-    let host = match host {
-        Host::Name(name) => name,
-        Host::Address(address) => address.to_string(),
-    };
-    let both = |end: &str| vec![format!("{path}.git/{end}"), format!("{path}/{end}")];
-    let port = port.unwrap_or(Scheme::Https.port());
-    let refs = Grant {
-        methods: vec!["GET".to_owned()],
-        paths: both("info/refs"),
-        queries: vec!["service=git-upload-pack".to_owned()],
-        ..reading("git", &host, Scheme::Https, port)
-    };
-    let pack = Grant {
-        methods: vec!["POST".to_owned()],
-        paths: both("git-upload-pack"),
-        ..reading("git", &host, Scheme::Https, port)
-    };
-    Some(vec![refs, pack])
+    Some(places)
 }
 
 #[cfg(test)]

@@ -97,9 +97,11 @@ impl HeldSecret {
         self.ends_ms.is_some_and(|end| now >= u128::from(end))
     }
 
-    /// The place of a request, if it is one of the secret's.
+    /// The place of a request, if it is one of the secret's. What is said of a repository holds
+    /// for it, whatever is said of its host.
     fn place(&self, target: &Target, asked: RequestLine<'_>) -> Option<&SecretPlace> {
-        let place = self.places.iter().find(|it| it.rule.allows(target, asked))?;
+        let allowing = self.places.iter().filter(|it| it.rule.allows(target, asked));
+        let place = allowing.max_by_key(|it| it.place.refs.is_some())?;
         (!self.has_ended()).then_some(&place.place)
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::command::{
     Approve, Attach, Audit, Backup, Budget, Completions, Converse, Demo, Deny, DetachedRun, Doctor,
     Gc, Inbox, Init, ManPages, Memory, Models, Policy, PruneSessions, RemoveSessions, Restore, Run,
-    Sandboxes, Sessions, Skills, StopSessions, Tools, Trust,
+    Sandboxes, Secrets, Sessions, Skills, StopSessions, Tools, Trust,
 };
 
 /// Runs AI agents with the harness outside the sandbox.
@@ -94,6 +94,9 @@ pub(crate) enum Command {
     Skills(Skills),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
+    /// Keep tokens and passwords that commands use and never see.
+    #[command(subcommand)]
+    Secrets(Secrets),
     /// Look at the files by which a repository speaks to agents, and say whether they are
     /// trusted.
     Trust(Trust),
@@ -131,6 +134,7 @@ impl Command {
             }
             Self::Audit(asked) => asked.output(),
             Self::Budget(asked) => asked.output(),
+            Self::Secrets(asked) => asked.output(),
             Self::Tools(asked) => asked.output(),
             Self::Trust(asked) => asked.output(),
             Self::Memory(asked) => asked.output(),

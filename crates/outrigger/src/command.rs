@@ -22,6 +22,7 @@ mod policy;
 mod remind;
 mod run;
 mod sandbox;
+mod secrets;
 mod sessions;
 mod shortage;
 mod skills;
@@ -54,6 +55,7 @@ pub(crate) use models::Models;
 pub(crate) use policy::Policy;
 pub(crate) use run::Run;
 pub(crate) use sandbox::Sandboxes;
+pub(crate) use secrets::Secrets;
 pub(crate) use sessions::{Attach, PruneSessions, RemoveSessions, Sessions, StopSessions};
 pub(crate) use skills::Skills;
 pub(crate) use tools::Tools;
@@ -103,6 +105,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Tools(asked) => tools::execute(&paths, asked).await,
         Command::Memory(asked) => memory::execute(&paths, asked).await,
         Command::Skills(asked) => skills::execute(&paths, asked).await,
+        Command::Secrets(asked) => Box::pin(secrets::execute(&paths, asked)).await,
         Command::Audit(asked) => audit::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
         Command::Sessions(asked) => Box::pin(sessions::execute(&paths, asked)).await,

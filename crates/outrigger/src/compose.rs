@@ -4,6 +4,7 @@
 use outrigger_engine::{
     Engine, Feed, MemoryService, OutsideServer, Parts, SandboxConfig, ServedTrees, SystemClock,
 };
+use outrigger_gate::NetworkClient;
 use outrigger_policy::Scope;
 use outrigger_sandbox::{Backend, CreateSpec, Networks};
 use outrigger_sandbox_docker::Docker;
@@ -147,9 +148,7 @@ pub(crate) async fn native(
     let mut read_only: Vec<_> = shown.map(|directory| directory.path.clone()).collect();
     read_only.sort();
     read_only.dedup();
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
-    let launch = Launch { program, args: vec![OsString::from(SPAWNER_MODE)] };
+    let launch = Launch { program: own_program()?, args: vec![OsString::from(SPAWNER_MODE)] };
     let opened = Native::open(outrigger_sandbox_native::Config {
         state_dir: paths.sandboxes(),
         launch,
@@ -262,7 +261,7 @@ pub(crate) fn engine(
         model: Arc::clone(&opened.model),
         sandboxes: config.sandboxes.iter().filter_map(site).collect(),
         outside: servers,
-        egress: Some(Arc::new(egress(paths, backends)?)),
+        egress: Some(Arc::new(egress(paths, store, backends)?)),
         memory: Some(memory),
         rules: Arc::new(ConfiguredRules::read(paths)?),
         clock: Arc::new(SystemClock),
@@ -272,10 +271,19 @@ pub(crate) fn engine(
 }
 
 /// The way out of the sandboxes of these backends.
-pub(crate) fn egress(paths: &Paths, backends: &Backends) -> Outcome<GateEgress> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
-    Ok(GateEgress::new(paths.gate(), program, backends.networks.clone(), network::mirrors()))
+pub(crate) fn egress(paths: &Paths, store: &Store, backends: &Backends) -> Outcome<GateEgress> {
+    let (networks, mirrors) = (backends.networks.clone(), network::mirrors());
+    let secrets = Arc::clone(&store.sqlite) as _;
+    Ok(GateEgress::new(paths.gate(), own_program()?, networks, mirrors, secrets))
+}
+
+/// Who asks the gate of this installation.
+pub(crate) fn gate(paths: &Paths) -> Outcome<NetworkClient> {
+    Ok(network::client(paths.gate(), own_program()?))
+}
+
+fn own_program() -> Outcome<PathBuf> {
+    std::env::current_exe().map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))
 }
 
 /// An engine that asks no model and calls no server, and reaches the sandboxes.

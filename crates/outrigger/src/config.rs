@@ -235,7 +235,7 @@ impl Config {
     pub(crate) fn reach(&mut self, net: &flags::Net) -> Outcome<Option<Words>> {
         let words = net.words()?;
         if let (Some(words), Some(first)) = (&words, self.sandboxes.first_mut()) {
-            first.network = words.clone();
+            first.network = net.over(&first.network, words);
         }
         Ok(words)
     }

@@ -69,13 +69,24 @@ pub(crate) struct Net {
     /// nothing. A session that goes on keeps what it has beside it.
     #[arg(long, value_name = "WHAT", help_heading = "Network")]
     net: Vec<String>,
+    /// Let commands use a secret of `outrigger secrets`, where it is for: they have a placeholder
+    /// in the variable of its name. May be given several times.
+    #[arg(long, value_name = "NAME", help_heading = "Network")]
+    secret: Vec<String>,
 }
 
 impl Net {
+    /// Words of it over those of the configuration: secrets are added to them.
+    pub(crate) fn over(&self, configured: &Words, words: &Words) -> Words {
+        if self.net.is_empty() { configured.with(words) } else { words.clone() }
+    }
+
     /// What was said, if anything was.
     pub(crate) fn words(&self) -> Outcome<Option<Words>> {
-        let words = (!self.net.is_empty()).then(|| Words::parse(&self.net)).transpose();
-        words.map_err(|why| Failure::new(Kind::Usage, format!("--net: {why}")))
+        let secrets = self.secret.iter().map(|name| format!("secret:{name}"));
+        let all: Vec<String> = self.net.iter().cloned().chain(secrets).collect();
+        let words = (!all.is_empty()).then(|| Words::parse(&all)).transpose();
+        words.map_err(|why| Failure::new(Kind::Usage, format!("--net or --secret: {why}")))
     }
 }
 

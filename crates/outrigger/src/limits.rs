@@ -224,3 +224,5 @@ pub(crate) const SETTINGS_BYTES_MAX: u64 = 1 << 20;
 pub(crate) const APT_FILES_MAX: usize = 64;
 /// Connections of a container that wait for the gate to take them.
 pub(crate) const CONNECTIONS_WAITING_MAX: usize = 256;
+/// Bytes of a secret that is typed or piped.
+pub(crate) const HIDDEN_LINE_BYTES_MAX: usize = 16 << 10;

@@ -4,14 +4,16 @@ mod egress;
 mod environment;
 mod grants;
 mod mirrors;
+mod secrets;
 mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) use egress::{GATE_MODE, GateEgress};
+pub(crate) use egress::{GATE_MODE, GateEgress, client};
 pub(crate) use grants::mirrors;
 pub(crate) use mirrors::Mirrors;
+pub(crate) use secrets::{KeptSecret, ORGANISATION, kept, repositories, secrets_are_there};
 pub(crate) use words::{Words, of_session, shown, told};
 
 /// This program as the gate, until nobody needs it.

@@ -51,7 +51,7 @@ pub(crate) async fn prepare(
     (content, folders): (ProjectContent<'_>, Vec<Vec<PathBuf>>),
     screen: &mut Screen,
 ) -> Outcome<ProjectSandbox> {
-    let ProjectContent { tree, .. } = content;
+    let ProjectContent { store, tree, .. } = content;
     let dir = tree.top.as_path();
     let first = config.sandboxes.first().filter(|_| is_native(config));
     let (Some(native), Some(sandbox)) = (&backends.native, first) else {
@@ -89,7 +89,7 @@ pub(crate) async fn prepare(
     }
     let source = dir.display().to_string();
     let mut project = ProjectTemplate { image, layers: digests, env, host, source };
-    let egress = compose::egress(paths, backends)?;
+    let egress = compose::egress(paths, store, backends)?;
     let preparation =
         Preparation { paths, config, native, content, egress: &egress, often: &often };
     if let Some(made) = preparation.prepare(&project, &dependencies, screen).await? {

@@ -2,7 +2,8 @@
 
 use outrigger_agent::Workspace;
 use outrigger_repository::WorkTree;
-use outrigger_store::Blobs;
+
+use crate::compose::Store;
 
 /// The user of commands in a layer.
 pub(crate) const AGENT: u64 = 1_000;
@@ -13,7 +14,7 @@ pub(crate) const WORKSPACE: &str = "workspace";
 /// A directory, and its copy.
 #[derive(Clone, Copy)]
 pub(crate) struct ProjectContent<'a> {
-    pub(crate) blobs: &'a dyn Blobs,
+    pub(crate) store: &'a Store,
     pub(crate) tree: &'a WorkTree,
     pub(crate) workspace: &'a Workspace,
 }

@@ -132,7 +132,8 @@ impl Preparation<'_> {
         skip: &[String],
         screen: &mut Screen,
     ) -> Outcome<(File, BTreeSet<String>)> {
-        let ProjectContent { blobs, tree, workspace } = self.content;
+        let ProjectContent { store, tree, workspace } = self.content;
+        let blobs = &*store.blobs;
         let filling = workspace::import(blobs, workspace, sandbox.id().as_str(), sandbox);
         let filled = screen.during("filling a sandbox for sandbox.setup", filling).await;
         filled.map_err(|error| unfilled(&error))?;

@@ -3,7 +3,9 @@
 //! Owns that the terminal is left as it was found, whatever happens. Uses no other screen: what
 //! was said stays in the scrollback. Decides nothing.
 
+mod hidden;
 mod keys;
+pub(crate) use hidden::hidden_line;
 
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;

@@ -31,7 +31,8 @@ pub(super) async fn relay(
     match try_relay(session, target, request).await {
         Ok(response) => response,
         Err(denial) => {
-            session.refused(Some(target), denial.refusal, Some(&path));
+            let what = if denial.refusal == Refusal::Push { &denial.words } else { &path };
+            session.refused(Some(target), denial.refusal, Some(what));
             denial.response()
         }
     }

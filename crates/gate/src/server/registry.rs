@@ -35,6 +35,8 @@ struct Entry {
     sandbox: Arc<Sandbox>,
     /// Ends the task that accepts, when it is dropped.
     accepting: Option<oneshot::Sender<()>>,
+    /// A secret was taken from it since it was opened. Whoever looks opens it anew.
+    is_stale: bool,
 }
 
 impl Registry {
@@ -92,10 +94,11 @@ impl Registry {
     }
 
     pub(super) fn revoke(&self, secret: &str) -> Answer {
-        for entry in self.lock().values() {
+        for entry in self.lock().values_mut() {
             let rules = entry.sandbox.rules();
             if let Some(rest) = rules.and_then(|rules| rules.without(secret)) {
                 entry.sandbox.change(rest);
+                entry.is_stale = true;
             }
         }
         Answer::Taken
@@ -132,9 +135,10 @@ impl Registry {
                 let authority = Authority::open(self.authorities.as_fd(), name, provider)
                     .map_err(|error| format!("the sandbox gets no authority: {error}"))?;
                 let sandbox = Arc::new(Sandbox::new(rules, authority, Arc::clone(&self.outside)));
-                entry.insert(Entry { sandbox, accepting: None })
+                entry.insert(Entry { sandbox, accepting: None, is_stale: false })
             }
         };
+        entry.is_stale = false;
         if let Some(fd) = fd {
             entry.accepting = Some(accept(fd, &entry.sandbox));
         }
@@ -169,9 +173,9 @@ impl Registry {
     }
 
     pub(super) fn look(&self, name: &str) -> Answer {
-        match self.find(name) {
-            Some(_) => Answer::Taken,
-            None => Answer::Unknown,
+        match self.lock().get(name) {
+            Some(entry) if !entry.is_stale => Answer::Taken,
+            Some(_) | None => Answer::Unknown,
         }
     }
 

@@ -95,6 +95,9 @@ pub(crate) async fn open(
     let networks = config.sandboxes.iter().map(|it| it.reaches(&task.tree.top));
     let networks = networks.collect::<Outcome<Vec<_>>>()?;
     let store = compose::store(paths).await?;
+    for words in &networks {
+        network::secrets_are_there(&*store.sqlite, words).await?;
+    }
     compose::templates_are_there(paths, config).await?;
     let session = match task.name {
         Some(name) => unused(&store, name).await?,
@@ -110,7 +113,7 @@ pub(crate) async fn open(
     let lock = session::lock(&paths.lock(session.as_str()))?;
     let lock = lock.ok_or_else(|| session::held(&session))?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
-    let content = ProjectContent { blobs: &*store.blobs, tree: &tree, workspace: &workspace };
+    let content = ProjectContent { store: &store, tree: &tree, workspace: &workspace };
     let needs = (content, dependencies);
     let project = project::prepare(paths, config, &backends, needs, screen).await?;
     workspace.dependencies = project.dependencies;

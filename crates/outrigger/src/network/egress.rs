@@ -6,8 +6,9 @@
 use async_trait::async_trait;
 use outrigger_agent::EgressFlow;
 use outrigger_engine::{Egress, EgressError};
-use outrigger_gate::{Flow, NetworkClient, Refusal, ServerLaunch};
+use outrigger_gate::{Flow, NetworkClient, OpenedNetwork, Refusal, ServerLaunch};
 use outrigger_sandbox::{ConnectionSink, Generation, Networks, Sandbox, SandboxId};
+use outrigger_store::Secrets;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -18,6 +19,7 @@ use tokio::sync::{Mutex, mpsc};
 use super::environment;
 use super::grants::{network, proxy};
 use super::mirrors::Mirrors;
+use super::secrets;
 use super::words::PACKAGES;
 use crate::limits;
 
@@ -31,6 +33,7 @@ pub(crate) struct GateEgress {
     /// By the names of backends.
     networks: BTreeMap<&'static str, Arc<dyn Networks>>,
     mirrors: Mirrors,
+    secrets: Arc<dyn Secrets>,
     known: Mutex<HashMap<SandboxId, SandboxGate>>,
 }
 
@@ -48,6 +51,11 @@ enum SandboxGate {
     },
 }
 
+/// Who asks the gate of a directory, of which this program is one.
+pub(crate) fn client(dir: PathBuf, program: PathBuf) -> NetworkClient {
+    NetworkClient::new(dir, ServerLaunch { program, args: vec![OsString::from(GATE_MODE)] })
+}
+
 impl GateEgress {
     /// Starts nothing. `dir` is the gate's own.
     pub(crate) fn new(
@@ -55,9 +63,10 @@ impl GateEgress {
         program: PathBuf,
         networks: BTreeMap<&'static str, Arc<dyn Networks>>,
         mirrors: Mirrors,
+        secrets: Arc<dyn Secrets>,
     ) -> Self {
-        let launch = ServerLaunch { program, args: vec![OsString::from(GATE_MODE)] };
-        Self { client: NetworkClient::new(dir, launch), networks, mirrors, known: Mutex::default() }
+        let (client, known) = (client(dir, program), Mutex::default());
+        Self { client, networks, mirrors, secrets, known }
     }
 
     /// Opens it anew, in this life of the sandbox.
@@ -76,14 +85,17 @@ impl GateEgress {
         let listener = networks.listen(id, sink).await.map_err(|error| failed(&error))?;
         let carried = listener.descriptor.is_none().then_some(listener.port);
         let network = network(words, &self.mirrors, proxy());
-        let opened = self.client.open(id.as_str(), &network, &[], listener.descriptor).await;
-        let authority = opened.map_err(|error| failed(&error))?.authority;
+        let secrets = secrets::of_words(&*self.secrets, words).await.map_err(EgressError)?;
+        let opened = self.client.open(id.as_str(), &network, &secrets, listener.descriptor).await;
+        let OpenedNetwork { authority, placeholders } = opened.map_err(|error| failed(&error))?;
         let mirrors = words.iter().any(|word| word == PACKAGES).then_some(&self.mirrors);
         let name = format!("network-{}", uuid::Uuid::new_v4().simple());
         for file in environment::files(&name, &authority, mirrors) {
             sandbox.files(file).await.map_err(|error| failed(&error))?;
         }
-        Ok((environment::variables(listener.port, mirrors), carried))
+        let mut env = environment::variables(listener.port, mirrors);
+        env.extend(secrets::variables(&secrets, placeholders));
+        Ok((env, carried))
     }
 
     /// Whether connections still get here, from the place where they did.
@@ -198,6 +210,12 @@ fn sentence(flow: &Flow, refusal: Refusal) -> String {
                 "{place}{path} was not reached: {words}; the person can allow all of the host with `--net {place}`, or `/net {place}` in a conversation"
             )
         }
+        Refusal::Secret => format!("a request to {place} was blocked: {words}"),
+        Refusal::Push => {
+            let why = flow.path.as_deref().map_or(words, |why| why.trim_end_matches('.'));
+            format!("{place} was not pushed to: {why}")
+        }
+        Refusal::Echo => format!("{place} {words}"),
         _ => format!("{place} was not reached: {words}"),
     }
 }

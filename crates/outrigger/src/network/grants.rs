@@ -4,7 +4,7 @@ use outrigger_gate::{Grant, Network, Proxy, grant_of, ready};
 use std::path::Path;
 
 use super::mirrors::Mirrors;
-use super::words::{PACKAGES, REPOSITORY};
+use super::words::{PACKAGES, REPOSITORY, SECRET};
 use crate::shell;
 
 /// What the words of a session grant.
@@ -17,6 +17,7 @@ pub(super) fn network(words: &[String], mirrors: &Mirrors, proxy: Option<Proxy>)
                 grants.extend(ready::packages());
                 grants.extend(mirrors.grants.iter().cloned());
             }
+            None if word.starts_with(SECRET) => {}
             // It was read before it became a part of the session.
             None => grants.extend(grant_of(word).unwrap_or_default()),
         }

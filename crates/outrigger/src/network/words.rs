@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
+use super::secrets::named;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::repository;
 
@@ -21,6 +22,8 @@ const GIT: &str = "git";
 const NONE: &str = "none";
 /// Before the address of a repository, as it stands in a session.
 pub(super) const REPOSITORY: &str = "git:";
+/// Before the name of a secret.
+pub(super) const SECRET: &str = "secret:";
 
 /// What a sandbox may reach, as a person says it. `none` is no word at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -93,8 +96,15 @@ fn known(word: &str) -> Result<(), String> {
     if matches!(word, PACKAGES | GIT | NONE) {
         return Ok(());
     }
+    if let Some(name) = word.strip_prefix(SECRET) {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        return match !name.is_empty() && name.bytes().all(plain) {
+            true => Ok(()),
+            false => Err("a secret has the name of a variable: letters, digits and _".to_owned()),
+        };
+    }
     let grants = grant_of(word).map(drop);
-    grants.map_err(|why| format!("{why}. Or `packages`, `git` or `none`"))
+    grants.map_err(|why| format!("{why}. Or `packages`, `git`, `secret:NAME` or `none`"))
 }
 
 /// What else is to be reachable, beside what was; `none` takes all of it back.
@@ -111,7 +121,10 @@ pub(crate) fn shown(words: &[String]) -> String {
     if words.is_empty() {
         return NONE.to_owned();
     }
-    let word = |word: &String| word.strip_prefix(REPOSITORY).unwrap_or(word).to_owned();
+    let word = |word: &String| match word.strip_prefix(SECRET) {
+        Some(name) => format!("the secret {name}"),
+        None => word.strip_prefix(REPOSITORY).unwrap_or(word).to_owned(),
+    };
     words.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
@@ -126,9 +139,22 @@ pub(crate) fn told(words: &[String]) -> String {
         }
         false => "",
     };
+    let (secrets, places): (Vec<_>, Vec<_>) =
+        words.iter().cloned().partition(|word| word.starts_with(SECRET));
+    let secrets: Vec<_> = named(&secrets).map(|name| format!("`${name}`")).collect();
+    let secrets = match secrets.is_empty() {
+        true => "There are no credentials.".to_owned(),
+        false => format!(
+            "{} stand for credentials: commands use them as they are (git does by itself), they become the real ones on their way to the hosts that they are for, and are worth nothing elsewhere.",
+            secrets.join(", ")
+        ),
+    };
+    let places = match places.is_empty() {
+        true => "what those credentials are for".to_owned(),
+        false => format!("{}{packages}", shown(&places)),
+    };
     format!(
-        "- Commands may reach over HTTP and HTTPS: {}{packages}. All else is refused, and the refusal says what would allow it: pass that on, and do not look for a way around. There are no credentials.\n",
-        shown(words)
+        "- Commands may reach over HTTP and HTTPS: {places}. All else is refused, and the refusal says what would allow it: pass that on, and do not look for a way around. {secrets}\n"
     )
 }
 
@@ -159,7 +185,7 @@ mod tests {
         assert_eq!(parsed(&[]).unwrap(), [""; 0]);
         assert!(parsed(&["none,git"]).unwrap_err().contains("stands alone"));
         let why = parsed(&["pakages!"]).unwrap_err();
-        assert!(why.contains("Or `packages`, `git` or `none`"), "{why}");
+        assert!(why.contains("Or `packages`, `git`, `secret:NAME` or `none`"), "{why}");
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn guest_of(spawner: u32) -> Option<u32> {
 }
 
 /// All that can be read of a process's memory.
-fn memory_of(pid: u32) -> Vec<u8> {
+pub(crate) fn memory_of(pid: u32) -> Vec<u8> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     let memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
     let mut all = Vec::new();

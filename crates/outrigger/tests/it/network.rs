@@ -1,31 +1,21 @@
 //! Sandboxes that may reach something: through the real gate, to a host of this test.
 
 use crate::daemon::{self, Daemon};
-use crate::support::{OUTRIGGER, Ran, Turn, World, processes, shell, until};
+use crate::support::{OUTRIGGER, Ran, Turn, World, shell, until};
+use crate::tls_host::{ADDRESS, GateGuard, TlsHost, gates, kill_gates};
 use crate::tmux::Tmux;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// Where the host is: of this machine, and no address that programs reach without a proxy.
-const ADDRESS: &str = "127.0.0.2";
 /// What a download has, in two halves.
 const HALF_BYTES: usize = 300_000;
 
-/// A host with TLS that answers with the path of each request.
+/// A host that answers with the path of each request.
 struct Host {
-    port: u16,
-    /// The certificate that vouches for it.
-    authority: PathBuf,
+    tls: TlsHost,
     asked: Arc<Mutex<Vec<String>>>,
     /// Whether the second half of a download may go.
     goes_on: Arc<AtomicBool>,
@@ -33,39 +23,18 @@ struct Host {
 
 impl Host {
     fn start(world: &World) -> Self {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let authority = world.path("authority.pem");
-        fs::write(&authority, params.self_signed(&key).unwrap().pem()).unwrap();
-        let issuer = Issuer::new(params, key);
-        let own = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new([ADDRESS.to_owned()]).unwrap();
-        let certificate = certificate.signed_by(&own, &issuer).unwrap().der().clone();
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own.serialize_der()));
-        let config = ServerConfig::builder().with_no_client_auth();
-        let config = Arc::new(config.with_single_cert(vec![certificate], key).unwrap());
-        let listener = TcpListener::bind((ADDRESS, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
         let (asked, goes_on) = <(Arc<Mutex<Vec<String>>>, Arc<AtomicBool>)>::default();
         let (seen, open) = (Arc::clone(&asked), Arc::clone(&goes_on));
-        // It ends with the test's process.
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let session = ServerConnection::new(Arc::clone(&config)).unwrap();
-                let (seen, open) = (Arc::clone(&seen), Arc::clone(&open));
-                std::thread::spawn(move || serve(StreamOwned::new(session, stream), &seen, &open));
-            }
-        });
-        Self { port, authority, asked, goes_on }
+        let tls = TlsHost::start(world, move |stream| serve(stream, &seen, &open));
+        Self { tls, asked, goes_on }
     }
 
     fn url(&self, path: &str) -> String {
-        format!("https://{ADDRESS}:{}{path}", self.port)
+        self.tls.url(path)
     }
 
     fn word(&self) -> String {
-        format!("{ADDRESS}:{}", self.port)
+        self.tls.word()
     }
 
     fn asked(&self) -> Vec<String> {
@@ -103,44 +72,8 @@ fn serve(stream: impl Read + Write, seen: &Mutex<Vec<String>>, open: &AtomicBool
     }
 }
 
-/// The program, of which the gate trusts the host.
-fn trusting(world: &World, host: &Host, args: &[&str]) -> Command {
-    let mut command = world.outrigger(args);
-    command.env("SSL_CERT_FILE", &host.authority);
-    command
-}
-
 fn run(world: &World, host: &Host, code: i32, args: &[&str]) -> Ran {
-    Ran::of(trusting(world, host, args).output().unwrap()).expect(code)
-}
-
-/// The process ids of this world's gate.
-fn gates(world: &World) -> Vec<u32> {
-    let dir = world.data().join("gate");
-    let wanted = [b"gate-server", dir.as_os_str().as_encoded_bytes()].join(&0);
-    let is_one = |pid: &u32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.windows(wanted.len()).any(|window| window == wanted)
-    };
-    processes().into_iter().filter(is_one).collect()
-}
-
-/// Ends this world's gate with the test.
-struct GateGuard<'a>(&'a World);
-
-impl Drop for GateGuard<'_> {
-    fn drop(&mut self) {
-        kill_gates(self.0);
-    }
-}
-
-fn kill_gates(world: &World) {
-    for pid in gates(world) {
-        let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-        // It may have ended by itself.
-        let _ = rustix::process::kill_process(pid, Signal::KILL);
-    }
-    until("the gate ended", || gates(world).is_empty().then_some(()));
+    Ran::of(host.tls.trusting(world, args).output().unwrap()).expect(code)
 }
 
 /// What a session's sandbox reached and was refused, as its journal has it.
@@ -251,7 +184,7 @@ fn a_download_goes_on_without_the_engine_and_a_gate_that_died_is_replaced() {
     let dir = world.dir("repo", &[("file", b"file\n")]);
     let (dir, word) = (dir.to_str().unwrap(), host.word());
     let args = ["run", "Go.", "--dir", dir, "--script", &script, "--net", &word, "--name", "n"];
-    let mut engine = trusting(&world, &host, &args).spawn().unwrap();
+    let mut engine = host.tls.trusting(&world, &args).spawn().unwrap();
     until("the download began", || host.asked().contains(&"GET /large".to_owned()).then_some(()));
     engine.kill().unwrap();
     engine.wait().unwrap();

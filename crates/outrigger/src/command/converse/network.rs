@@ -12,8 +12,9 @@ use crate::show::{Tone, inert};
 
 /// Lets the session reach more, or nothing.
 pub(super) async fn widen(parts: Option<Parts>, words: Words) -> Outcome<Vec<Row>> {
-    let Parts { engine, session, .. } = parts.ok_or_else(Context::not_open)?;
+    let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
     let network = network::of_session(&engine.state(&session).await?, &words)?;
+    network::secrets_are_there(&*store.sqlite, &network).await?;
     let row = row(&network::shown(&network));
     let change = ResumeChange { network: Some(network), ..ResumeChange::default() };
     engine.resume(&session, session::WHO, change).await?;

@@ -1,0 +1,113 @@
+//! The secrets of a session: which words name them, and what programs are told of them.
+
+use outrigger_gate::{SealedSecret, SecretPlace};
+use outrigger_store::{Secrets, StoredSecret};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::words::SECRET;
+use crate::exit::{Failure, Kind, Outcome};
+
+/// Whose the secrets of this machine are, as long as there is one organisation.
+pub(crate) const ORGANISATION: &str = "org";
+
+/// A secret that is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptSecret {
+    pub(crate) stored: StoredSecret,
+    pub(crate) sealed: SealedSecret,
+}
+
+/// All that are kept, by name.
+pub(crate) async fn kept(secrets: &dyn Secrets) -> Outcome<Vec<KeptSecret>> {
+    let all = secrets.secrets(ORGANISATION).await?;
+    let read = |stored: StoredSecret| match serde_json::from_str(&stored.sealed) {
+        Ok(sealed) => Ok(KeptSecret { stored, sealed }),
+        Err(error) => {
+            let text = format!("the secret {} can't be read: {error}", stored.name);
+            Err(Failure::new(Kind::Storage, text)
+                .hint(format!("`outrigger secrets set {}` sets it anew.", stored.name)))
+        }
+    };
+    all.into_iter().map(read).collect()
+}
+
+/// The names of secrets among the words of a session.
+pub(crate) fn named(words: &[String]) -> impl Iterator<Item = &str> {
+    words.iter().filter_map(|word| word.strip_prefix(SECRET))
+}
+
+/// Whether the secrets are there that words name.
+pub(crate) async fn secrets_are_there(secrets: &dyn Secrets, words: &[String]) -> Outcome {
+    let wanted: BTreeSet<&str> = named(words).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let kept = kept(secrets).await?;
+    let is_missing = |name: &&str| !kept.iter().any(|secret| secret.stored.name == *name);
+    match wanted.into_iter().find(is_missing) {
+        None => Ok(()),
+        Some(name) => Err(Failure::new(Kind::NotFound, format!("there is no secret {name}"))
+            .hint(format!(
+                "`outrigger secrets set {name} --for HOST` sets it, and asks for its value."
+            ))
+            .hint("`outrigger secrets ls` lists those that there are.")),
+    }
+}
+
+/// Those of the words that are there. One that was revoked is not: programs see none then.
+pub(super) async fn of_words(
+    secrets: &dyn Secrets,
+    words: &[String],
+) -> Result<Vec<SealedSecret>, String> {
+    let wanted: BTreeSet<&str> = named(words).collect();
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let kept = kept(secrets).await.map_err(|failure| failure.message)?;
+    let wanted = kept.into_iter().filter(|secret| wanted.contains(secret.stored.name.as_str()));
+    Ok(wanted.map(|secret| secret.sealed).collect())
+}
+
+/// The variables by which programs find placeholders: each under the name of its secret, and
+/// git as it asks for a password of a repository.
+pub(super) fn variables(
+    secrets: &[SealedSecret],
+    placeholders: BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let mut settings = Vec::new();
+    for secret in secrets {
+        // git runs it with `get`, `store` or `erase` (gitcredentials(7)).
+        let helper = format!(
+            "!f() {{ test \"$1\" = get && printf 'username=x-access-token\\npassword=%s\\n' \"${}\"; }}; f",
+            secret.terms.name
+        );
+        for url in repositories(&secret.terms.places) {
+            settings.push((format!("credential.{url}.helper"), helper.clone()));
+        }
+    }
+    let mut all = placeholders;
+    if settings.is_empty() {
+        return all;
+    }
+    all.insert("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string());
+    all.insert("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned());
+    for (number, (key, value)) in settings.into_iter().enumerate() {
+        all.insert(format!("GIT_CONFIG_KEY_{number}"), key);
+        all.insert(format!("GIT_CONFIG_VALUE_{number}"), value);
+    }
+    all
+}
+
+/// The repositories among places, in every spelling that is granted.
+pub(crate) fn repositories(places: &[SecretPlace]) -> BTreeSet<String> {
+    let places = places.iter().filter(|place| place.refs.is_some());
+    let url = |place: &SecretPlace| {
+        let (host, port) = (place.grant.host.clone(), place.grant.port);
+        let authority = if port == 443 { host } else { format!("{host}:{port}") };
+        let paths = place.grant.paths.clone().into_iter();
+        paths.filter_map(move |path| {
+            Some(format!("https://{authority}{}", path.strip_suffix("/info/refs")?))
+        })
+    };
+    places.flat_map(url).collect()
+}
