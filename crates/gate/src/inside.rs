@@ -16,6 +16,7 @@ mod relay;
 mod secrets;
 mod serving;
 mod session;
+mod sieve;
 mod socket;
 mod strict;
 mod tunnel;

@@ -24,6 +24,7 @@ mod outside;
 mod passing;
 mod protocol;
 pub mod ready;
+mod rule;
 mod rules;
 mod sandbox;
 mod secret;

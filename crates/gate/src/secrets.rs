@@ -15,13 +15,15 @@ use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use zeroize::Zeroizing;
 
+use headers::PlacedSecret;
+
 pub(crate) use replace::{Replacer, Replacing};
 pub(crate) use shape::placeholder;
 
 use crate::host::Target;
 use crate::limits;
 use crate::network::Grant;
-use crate::rules::{RequestLine, Rule};
+use crate::rule::{RequestLine, Rule};
 use crate::secret::{SealedSecret, SecretPlace};
 
 /// A secret as the gate has it for one sandbox.
@@ -183,7 +185,8 @@ impl Secrets {
         for secret in &self.held {
             let Some(place) = secret.place(target, asked) else { continue };
             swapped.refs = swapped.refs.or_else(|| place.refs.clone());
-            if headers::swap(secret, place, head) {
+            let (placeholder, value) = (secret.placeholder.as_str(), secret.value.as_str());
+            if headers::swap(PlacedSecret { placeholder, value, place }, head) {
                 swapped.ids.push(secret.id.clone());
             }
         }

@@ -18,7 +18,7 @@ const FORMS: &str = "write a host (example.com), a host and port (example.com:84
 /// # Errors
 /// One sentence, which says what is wrong and what can be written.
 pub fn grant_of(words: &str) -> Result<Vec<Grant>, String> {
-    let fault = |what: &str| format!("{:?} {what}; {FORMS}", crate::rules::cut(words));
+    let fault = |what: &str| format!("{:?} {what}; {FORMS}", crate::rule::cut(words));
     let (scheme, rest) = match words.split_once("://") {
         None => (None, words),
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Some(Scheme::Https), rest),

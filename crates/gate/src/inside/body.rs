@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::activity::UnderWay;
-use super::secrets::Sieve;
+use super::sieve::Sieve;
 use crate::sandbox::Row;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -12,7 +12,7 @@ use hyper::{Method, StatusCode};
 use super::answer::Denial;
 use crate::flow::Refusal;
 use crate::limits;
-use crate::rules::matches;
+use crate::rule::matches;
 
 /// Whether a request pushes.
 pub(super) fn is_push(method: &Method, path: &str) -> bool {

@@ -18,7 +18,7 @@ use super::session::Session;
 use crate::flow::Refusal;
 use crate::host::Target;
 use crate::outside::Failure;
-use crate::rules::RequestLine;
+use crate::rule::RequestLine;
 use crate::sandbox::Outcome;
 
 /// Passes a request on to its target, of which the caller knows that the request names it.

@@ -16,7 +16,8 @@ use crate::flow::Refusal;
 use crate::host::Target;
 use crate::limits;
 use crate::network::Grant;
-use crate::rules::{RequestLine, Rules};
+use crate::rule::RequestLine;
+use crate::rules::Rules;
 use crate::sandbox::{Outcome, Sandbox, Targets};
 
 /// One connection from inside.

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::flow::{Flow, Flows, Refusal};
 use crate::limits;
-use crate::rules::cut;
+use crate::rule::cut;
 
 /// What came of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

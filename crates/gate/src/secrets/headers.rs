@@ -11,19 +11,27 @@ use hyper::http::request::Parts;
 use hyper::http::uri::PathAndQuery;
 use zeroize::Zeroizing;
 
-use super::{HeldSecret, encodings};
+use super::encodings;
 use crate::secret::SecretPlace;
 
+/// A secret and what stands for it, in a place where it is sent.
+#[derive(Clone, Copy)]
+pub(super) struct PlacedSecret<'a> {
+    pub(super) placeholder: &'a str,
+    pub(super) value: &'a str,
+    pub(super) place: &'a SecretPlace,
+}
+
 /// Puts a secret where its placeholder is. Gives whether it was anywhere.
-pub(super) fn swap(secret: &HeldSecret, place: &SecretPlace, head: &mut Parts) -> bool {
+pub(super) fn swap(secret: PlacedSecret<'_>, head: &mut Parts) -> bool {
     let mut swapped = false;
     for (name, value) in &mut head.headers {
-        if let Some(with) = in_header(secret, place, name, value) {
+        if let Some(with) = in_header(secret, name, value) {
             *value = with;
             swapped = true;
         }
     }
-    if let Some(uri) = in_query(secret, place, &head.uri) {
+    if let Some(uri) = in_query(secret, &head.uri) {
         head.uri = uri;
         swapped = true;
     }
@@ -31,18 +39,17 @@ pub(super) fn swap(secret: &HeldSecret, place: &SecretPlace, head: &mut Parts) -
 }
 
 fn in_header(
-    secret: &HeldSecret,
-    place: &SecretPlace,
+    secret: PlacedSecret<'_>,
     name: &HeaderName,
     value: &HeaderValue,
 ) -> Option<HeaderValue> {
     let text = value.to_str().ok()?;
-    let usual = place.headers.is_empty();
-    let words =
-        place.headers.iter().any(|it| name.as_str() == it) || (usual && *name == AUTHORIZATION);
+    let usual = secret.place.headers.is_empty();
+    let words = secret.place.headers.iter().any(|it| name.as_str() == it)
+        || (usual && *name == AUTHORIZATION);
     let with = match () {
         () if words => in_words(secret, text).or_else(|| in_basic(secret, text))?,
-        () if usual && text == secret.placeholder => secret.value.clone(),
+        () if usual && text == secret.placeholder => Zeroizing::new(secret.value.to_owned()),
         () => return None,
     };
     let mut with = HeaderValue::try_from(with.as_str()).ok()?;
@@ -51,14 +58,14 @@ fn in_header(
 }
 
 /// The text with the secret, where the placeholder is a word of its own.
-fn in_words(secret: &HeldSecret, text: &str) -> Option<Zeroizing<String>> {
-    let (before, after) = text.split_once(&secret.placeholder)?;
+fn in_words(secret: PlacedSecret<'_>, text: &str) -> Option<Zeroizing<String>> {
+    let (before, after) = text.split_once(secret.placeholder)?;
     let part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let whole = !before.ends_with(part) && !after.starts_with(part);
-    whole.then(|| Zeroizing::new(format!("{before}{}{after}", secret.value.as_str())))
+    whole.then(|| Zeroizing::new(format!("{before}{}{after}", secret.value)))
 }
 
-fn in_basic(secret: &HeldSecret, text: &str) -> Option<Zeroizing<String>> {
+fn in_basic(secret: PlacedSecret<'_>, text: &str) -> Option<Zeroizing<String>> {
     let (scheme, encoded) = text.split_once(' ')?;
     let bytes = STANDARD.decode(encoded.trim()).ok().map(Zeroizing::new)?;
     let said = std::str::from_utf8(&bytes).ok()?;
@@ -68,20 +75,20 @@ fn in_basic(secret: &HeldSecret, text: &str) -> Option<Zeroizing<String>> {
         return None;
     }
     let with = |part: &str| {
-        Zeroizing::new(if of(part) { secret.value.to_string() } else { part.to_owned() })
+        Zeroizing::new(if of(part) { secret.value.to_owned() } else { part.to_owned() })
     };
     let said = Zeroizing::new(format!("{}:{}", *with(user), *with(password)));
     Some(Zeroizing::new(format!("Basic {}", STANDARD.encode(said.as_bytes()))))
 }
 
-fn in_query(secret: &HeldSecret, place: &SecretPlace, uri: &Uri) -> Option<Uri> {
+fn in_query(secret: PlacedSecret<'_>, uri: &Uri) -> Option<Uri> {
     let mut found = false;
     let pairs = uri.query()?.split('&').map(|pair| match pair.split_once('=') {
         Some((name, value))
-            if value == secret.placeholder && place.queries.iter().any(|it| it == name) =>
+            if value == secret.placeholder && secret.place.queries.iter().any(|it| it == name) =>
         {
             found = true;
-            format!("{name}={}", encodings::url(&secret.value))
+            format!("{name}={}", encodings::url(secret.value))
         }
         _ => pair.to_owned(),
     });

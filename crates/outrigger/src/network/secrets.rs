@@ -4,7 +4,7 @@ use outrigger_gate::{SealedSecret, SecretPlace};
 use outrigger_store::{Secrets, StoredSecret};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::words::SECRET;
+use super::words::named;
 use crate::exit::{Failure, Kind, Outcome};
 
 /// Whose the secrets of this machine are, as long as there is one organisation.
@@ -29,11 +29,6 @@ pub(crate) async fn kept(secrets: &dyn Secrets) -> Outcome<Vec<KeptSecret>> {
         }
     };
     all.into_iter().map(read).collect()
-}
-
-/// The names of secrets among the words of a session.
-pub(crate) fn named(words: &[String]) -> impl Iterator<Item = &str> {
-    words.iter().filter_map(|word| word.strip_prefix(SECRET))
 }
 
 /// Whether the secrets are there that words name.

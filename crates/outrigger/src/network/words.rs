@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-use super::secrets::named;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::repository;
 
@@ -126,6 +125,11 @@ pub(crate) fn shown(words: &[String]) -> String {
         None => word.strip_prefix(REPOSITORY).unwrap_or(word).to_owned(),
     };
     words.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// The names of secrets among the words of a session.
+pub(super) fn named(words: &[String]) -> impl Iterator<Item = &str> {
+    words.iter().filter_map(|word| word.strip_prefix(SECRET))
 }
 
 /// What commands may reach, as a line of a model's instructions.

@@ -25,8 +25,7 @@ fn read(asked: Option<String>) -> std::io::Result<Zeroizing<String>> {
     }
     let hidden = Hidden::enter()?;
     if let Some(asked) = asked {
-        eprint!("{asked}");
-        std::io::stderr().flush()?;
+        write!(std::io::stderr(), "{asked}")?;
     }
     // Byte by byte: a buffer of the standard library would keep what was typed.
     let mut byte = Zeroizing::new([0]);
@@ -37,7 +36,7 @@ fn read(asked: Option<String>) -> std::io::Result<Zeroizing<String>> {
         text.push(char::from(byte[0]));
     }
     drop(hidden);
-    eprintln!();
+    writeln!(std::io::stderr())?;
     Ok(text)
 }
 

@@ -49,7 +49,7 @@ fn guest_of(spawner: u32) -> Option<u32> {
     processes().into_iter().find(serves)
 }
 
-/// All that can be read of a process's memory.
+/// All of a process's memory that it can write. What it can't is files.
 pub(crate) fn memory_of(pid: u32) -> Vec<u8> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     let memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
@@ -59,15 +59,15 @@ pub(crate) fn memory_of(pid: u32) -> Vec<u8> {
         let (start, end) = range.split_once('-').unwrap();
         let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
         let mut bytes = vec![0; usize::try_from(number(end) - number(start)).unwrap()];
-        if rest.starts_with('r') && memory.read_exact_at(&mut bytes, number(start)).is_ok() {
+        if rest.starts_with("rw") && memory.read_exact_at(&mut bytes, number(start)).is_ok() {
             all.extend(bytes);
         }
     }
     all
 }
 
-fn holds(bytes: &[u8], secret: &str) -> bool {
-    bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
+pub(crate) fn holds(bytes: &[u8], secret: &str) -> bool {
+    memchr::memmem::find(bytes, secret.as_bytes()).is_some()
 }
 
 /// Files beneath a directory that hold the secret, links not followed.

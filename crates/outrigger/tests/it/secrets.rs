@@ -1,7 +1,7 @@
 //! Secrets: used by the programs of a sandbox, and seen by nothing but the gate and the host
 //! that they are for.
 
-use crate::canary::memory_of;
+use crate::canary::{hits, holds, memory_of};
 use crate::support::{Ran, Turn, World, fed, processes, shell, until};
 use crate::tls_host::{
     ADDRESS, GateGuard, HostRequest, HostStream, NAME, TlsHost, answer_all, gates,
@@ -162,17 +162,9 @@ const NODE: &str = "const http = require('http'), tls = require('tls'), url = ne
     t.write('GET /node HTTP/1.1\\r\\nHost: ' + process.argv[1] + '\\r\\nConnection: close\\r\\nAuthorization: Bearer ' + process.env.TOKEN + '\\r\\n\\r\\n'); }); \
     t.on('data', data => { console.log(String(data)); process.exit(); }); }).end();";
 
-#[test]
-fn a_secret_is_used_by_everybodys_programs_and_found_nowhere() {
-    let world = World::new();
-    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
-    fill(&world, &forge);
-    // npm takes the address of a host behind a proxy for `localhost`: it needs a name.
-    let word = format!("{NAME}:{}", forge.tls.port);
-    let url = format!("https://{word}");
-    set(&world, &forge, &["TOKEN", "--for", &word, "--git", &format!("{url}/o/app")]);
-    fs::write(world.dir("repo", &[("file", b"file\n")]).join("node.js"), NODE).unwrap();
-    let lines = [
+/// What everybody's programs do with a token, each in its own way.
+fn programs(word: &str, url: &str) -> Vec<String> {
+    vec![
         "set -e".to_owned(),
         format!("curl -sS {url}/curl -H \"Authorization: Bearer $TOKEN\""),
         format!("curl -sS {url}/key -H \"X-Api-Key: $TOKEN\""),
@@ -194,7 +186,20 @@ fn a_secret_is_used_by_everybodys_programs_and_found_nowhere() {
         "! git push -q origin agent/x:main".to_owned(),
         "env > /tmp/environment".to_owned(),
         format!("curl -sS {url}/wait -H \"X-Api-Key: $TOKEN\" && echo all of it"),
-    ];
+    ]
+}
+
+#[test]
+fn a_secret_is_used_by_everybodys_programs_and_found_nowhere() {
+    let world = World::new();
+    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
+    fill(&world, &forge);
+    // npm takes the address of a host behind a proxy for `localhost`: it needs a name.
+    let word = format!("{NAME}:{}", forge.tls.port);
+    let url = format!("https://{word}");
+    set(&world, &forge, &["TOKEN", "--for", &word, "--git", &format!("{url}/o/app")]);
+    fs::write(world.dir("repo", &[("file", b"file\n")]).join("node.js"), NODE).unwrap();
+    let lines = programs(&word, &url);
     let line = shell(&lines.join("\n"));
     let script = world.script(&[Turn(std::slice::from_ref(&line))]);
     let repo = world.path("repo");
@@ -214,31 +219,7 @@ fn a_secret_is_used_by_everybodys_programs_and_found_nowhere() {
         }
         arrived()
     });
-    // All that is alive and has to do with it, but for the gate.
-    let is_ours = |pid: &u32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let (data, has) = (world.data(), |text: &[u8], word: &[u8]| {
-            text.windows(word.len()).any(|window| window == word)
-        });
-        has(&line, data.as_os_str().as_encoded_bytes()) || has(&environ, b"GIT_CONFIG_KEY_0")
-    };
-    let own = std::process::id();
-    let gates = gates(&world);
-    assert_eq!(gates.len(), 1);
-    let looked_at: Vec<u32> = processes()
-        .into_iter()
-        .chain(engine.as_ref().map(std::process::Child::id))
-        .filter(|pid| *pid != own && !gates.contains(pid))
-        .filter(|pid| is_ours(pid) || engine.as_ref().is_some_and(|it| it.id() == *pid))
-        .collect();
-    // The engine, the spawner, the guest, the shell and curl.
-    assert!(looked_at.len() >= 4, "{looked_at:?}");
-    let secret = canary();
-    let has = |bytes: &[u8]| bytes.windows(secret.len()).any(|it| it == secret.as_bytes());
-    for pid in looked_at {
-        assert!(!has(&memory_of(pid)), "process {pid} has the secret");
-    }
+    memory_has_it_nowhere(&world, engine.as_ref().unwrap().id());
     forge.goes_on.store(true, Ordering::SeqCst);
     let ran = Ran::of(engine.unwrap().wait_with_output().unwrap()).expect(0);
     assert!(ran.stderr.contains("all of it"), "{}", ran.stderr);
@@ -250,26 +231,37 @@ fn a_secret_is_used_by_everybodys_programs_and_found_nowhere() {
     assert!(branches.contains("agent/x"), "{branches}");
     let main = world.git(&forge.root.join("o/app.git"), &["log", "--format=%s", "main"]);
     assert_eq!(main.trim(), "one");
+    let secret = canary();
     // The disks of sandboxes, the journal, what was printed and what is kept in all.
-    found_nowhere(&world.path(""), &secret);
+    let mut searched = 0;
+    for text in [secret.clone(), STANDARD.encode(format!("x-access-token:{secret}"))] {
+        assert_eq!(hits(&world.path(""), &text, &mut searched), [""; 0]);
+    }
+    assert!(searched > 0);
     assert!(!ran.stdout.contains(&secret) && !ran.stderr.contains(&secret));
     let shown = world.ran(0, &["sessions", "show", "n"]);
     assert!(!shown.stdout.contains(&secret));
 }
 
-/// No file of a directory has a text, as it is or in base64.
-fn found_nowhere(dir: &Path, secret: &str) {
-    for entry in fs::read_dir(dir).unwrap().flatten() {
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            found_nowhere(&entry.path(), secret);
-        } else if kind.is_file() {
-            let bytes = fs::read(entry.path()).unwrap();
-            for text in [secret.to_owned(), STANDARD.encode(format!("x-access-token:{secret}"))] {
-                let has = bytes.windows(text.len()).any(|window| window == text.as_bytes());
-                assert!(!has, "{} has the secret", entry.path().display());
-            }
-        }
+/// No process that has to do with it has the secret in its memory, but for the gate.
+fn memory_has_it_nowhere(world: &World, engine: u32) {
+    let has = |text: &[u8], word: &[u8]| text.windows(word.len()).any(|window| window == word);
+    let data = world.data();
+    let is_ours = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        *pid == engine
+            || has(&line, data.as_os_str().as_encoded_bytes())
+            || has(&environ, b"GIT_CONFIG_KEY_0")
+    };
+    let (own, gates) = (std::process::id(), gates(world));
+    assert_eq!(gates.len(), 1);
+    let mut processes = processes();
+    processes.retain(|pid| *pid != own && !gates.contains(pid) && is_ours(pid));
+    // The engine, the spawner, the guest, the shell and curl.
+    assert!(processes.len() >= 4, "{processes:?}");
+    for pid in processes {
+        assert!(!holds(&memory_of(pid), &canary()), "process {pid} has the secret");
     }
 }
 

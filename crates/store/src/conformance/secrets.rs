@@ -18,18 +18,18 @@ fn secret(organisation: &str, name: &str, sealed: &str, at_ms: u64) -> StoredSec
 /// # Panics
 /// Where the home does not conform.
 pub async fn secrets(secrets: &dyn Secrets) {
-    let all = async |organisation| secrets.secrets(organisation).await.unwrap();
+    let all = async |organisation| secrets.secrets(organisation).await.expect("it can be asked");
     assert_eq!(all("a").await, []);
-    secrets.put_secret(secret("a", "TWO", "x", 1)).await.unwrap();
-    secrets.put_secret(secret("a", "ONE", "y", 2)).await.unwrap();
-    secrets.put_secret(secret("b", "ONE", "z", 3)).await.unwrap();
+    secrets.put_secret(secret("a", "TWO", "x", 1)).await.expect("it can be asked");
+    secrets.put_secret(secret("a", "ONE", "y", 2)).await.expect("it can be asked");
+    secrets.put_secret(secret("b", "ONE", "z", 3)).await.expect("it can be asked");
     // By name, and of nobody else.
     assert_eq!(all("a").await, [secret("a", "ONE", "y", 2), secret("a", "TWO", "x", 1)]);
-    secrets.put_secret(secret("a", "ONE", "new", 9)).await.unwrap();
+    secrets.put_secret(secret("a", "ONE", "new", 9)).await.expect("it can be asked");
     let changed = StoredSecret { created_ms: 2, ..secret("a", "ONE", "new", 9) };
     assert_eq!(all("a").await[0], changed);
-    assert!(secrets.remove_secret("a", "ONE").await.unwrap());
-    assert!(!secrets.remove_secret("a", "ONE").await.unwrap());
+    assert!(secrets.remove_secret("a", "ONE").await.expect("it can be asked"));
+    assert!(!secrets.remove_secret("a", "ONE").await.expect("it can be asked"));
     assert_eq!(all("a").await, [secret("a", "TWO", "x", 1)]);
     assert_eq!(all("b").await, [secret("b", "ONE", "z", 3)]);
 }
