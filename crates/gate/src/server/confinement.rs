@@ -15,6 +15,7 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, Scope, make_bitflags,
 };
 use rustix::fs::{Mode, OFlags};
+use rustix::mm::MlockAllFlags;
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 
 use crate::limits;
@@ -34,6 +35,9 @@ pub(super) fn enter(dir: &OwnedFd) -> io::Result<()> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let none = Some(limits::CORE_BYTES_MAX);
     rustix::process::setrlimit(Resource::Core, Rlimit { current: none, maximum: none })?;
+    // Nor are they swapped out, where that may be forbidden: to root, and within RLIMIT_MEMLOCK.
+    let all = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+    let _ = rustix::mm::mlockall(all);
     domain(dir)?;
     calls::filter()
 }

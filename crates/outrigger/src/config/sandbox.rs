@@ -127,8 +127,8 @@ pub(crate) struct SandboxFile {
     /// What the sandbox's commands may reach: nothing, or some of `packages` (the registries of pip,
     /// npm, cargo, Go, Maven, RubyGems and apt, for reading), `git` (the remotes of the repository,
     /// for fetching), a host (`example.com`, `example.com:8443`, `*.example.com`) and the beginning
-    /// of a URL (`https://example.com/path*`); as `outrigger run --net`. A session keeps what it
-    /// was begun with.
+    /// of a URL (`https://example.com/path*`); as `outrigger run --net`. `secret:NAME` lets it use a
+    /// secret where that is for. A session keeps what it was begun with.
     #[cfg_attr(test, schemars(with = "Option<Vec<String>>", example = ["packages", "git"], extend("default" = [])))]
     pub(crate) network: Option<Words>,
     /// Whether the directory is copied into the sandbox; if absent, it is into the first and not
