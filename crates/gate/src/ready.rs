@@ -141,6 +141,7 @@ pub fn repository(remote_https_url: &str, refs: &[String]) -> Option<Vec<SecretP
         grant,
         headers: Vec::new(),
         queries: Vec::new(),
+        aws_key_id: None,
         refs,
     };
     let mut places = repository.fetching().map(|grant| place(grant, Some(Vec::new()))).to_vec();

@@ -48,6 +48,10 @@ pub struct SecretPlace {
     /// The parameters of the query that it may be.
     #[serde(default)]
     pub queries: Vec<String>,
+    /// Requests to there are signed with the secret, as AWS does it, by this id of a key. It is
+    /// not sent.
+    #[serde(default)]
+    pub aws_key_id: Option<String>,
     /// The place is a repository of git, of which these may be pushed: full names of refs, `*`
     /// for any characters. `None`: it is none.
     #[serde(default)]

@@ -3,6 +3,7 @@
 //! Owns where a placeholder is swapped for its secret, and that it goes nowhere else. The
 //! rules that grant a place are in `rules`.
 
+mod aws;
 mod encodings;
 mod headers;
 mod replace;
@@ -11,12 +12,13 @@ mod shape;
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hyper::header::HeaderValue;
+use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::http::request::Parts;
 use zeroize::Zeroizing;
 
 use headers::PlacedSecret;
 
+pub(crate) use aws::AwsSignature;
 pub(crate) use replace::{Replacer, Replacing};
 pub(crate) use shape::placeholder;
 
@@ -67,6 +69,8 @@ pub(crate) struct Swapped {
     pub(crate) ids: Vec<String>,
     /// The refs that may be pushed with them, where the place is a repository.
     pub(crate) refs: Option<Vec<String>>,
+    /// A signature to be made anew, and the place of the secret among those of the sandbox.
+    pub(crate) signs: Option<(usize, AwsSignature)>,
 }
 
 /// Why a request with a placeholder is not sent, in words.
@@ -182,8 +186,16 @@ impl Secrets {
         let uri = head.uri.clone();
         let method = head.method.clone();
         let asked = RequestLine { method: method.as_str(), path: uri.path(), query: uri.query() };
-        for secret in &self.held {
+        for (index, secret) in self.held.iter().enumerate() {
             let Some(place) = secret.place(target, asked) else { continue };
+            if let Some(key_id) = &place.aws_key_id {
+                let signature = AwsSignature::of(&head.headers).filter(|it| it.is_by(key_id));
+                if let Some(signature) = signature {
+                    swapped.ids.push(secret.id.clone());
+                    swapped.signs = Some((index, signature));
+                }
+                continue;
+            }
             swapped.refs = swapped.refs.or_else(|| place.refs.clone());
             let (placeholder, value) = (secret.placeholder.as_str(), secret.value.as_str());
             if headers::swap(PlacedSecret { placeholder, value, place }, head) {
@@ -198,5 +210,25 @@ impl Secrets {
             Some(secret) => Err(secret.misplaced(target)),
             None => Ok(swapped),
         }
+    }
+
+    /// Signs a request anew. `change` is what becomes of the head between the signature that
+    /// came and the one that goes.
+    pub(crate) fn sign(
+        &self,
+        (index, signature): (usize, AwsSignature),
+        target: &Target,
+        head: &mut Parts,
+        body: &[u8],
+        change: impl FnOnce(&mut Parts),
+    ) -> Result<(), Misplaced> {
+        let Some(secret) = self.held.get(index) else { return Ok(()) };
+        let not = |why: &str| Misplaced(format!("the request is not signed anew: {why}."));
+        let signature = signature.verified(&secret.placeholder, head, target, body).map_err(not)?;
+        change(head);
+        let value = signature.header(&secret.value, head, target, body);
+        let value = value.ok_or_else(|| not("a header of it can't be read"))?;
+        head.headers.insert(AUTHORIZATION, value);
+        Ok(())
     }
 }

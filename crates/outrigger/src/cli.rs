@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::command::{
     Approve, Attach, Audit, Backup, Budget, Completions, Converse, Demo, Deny, DetachedRun, Doctor,
-    Gc, Inbox, Init, ManPages, Memory, Models, Policy, PruneSessions, RemoveSessions, Restore, Run,
-    Sandboxes, Secrets, Sessions, Skills, StopSessions, Tools, Trust,
+    Egress, Gc, Inbox, Init, ManPages, Memory, Models, Policy, PruneSessions, RemoveSessions,
+    Restore, Run, Sandboxes, Secrets, Sessions, Skills, StopSessions, Tools, Trust,
 };
 
 /// Runs AI agents with the harness outside the sandbox.
@@ -94,6 +94,9 @@ pub(crate) enum Command {
     Skills(Skills),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
+    /// Look at what commands reached outside, over all sessions.
+    #[command(subcommand)]
+    Egress(Egress),
     /// Keep tokens and passwords that commands use and never see.
     #[command(subcommand)]
     Secrets(Secrets),
@@ -134,6 +137,7 @@ impl Command {
             }
             Self::Audit(asked) => asked.output(),
             Self::Budget(asked) => asked.output(),
+            Self::Egress(asked) => asked.output(),
             Self::Secrets(asked) => asked.output(),
             Self::Tools(asked) => asked.output(),
             Self::Trust(asked) => asked.output(),

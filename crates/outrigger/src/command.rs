@@ -12,6 +12,7 @@ mod detach;
 mod detached;
 mod doctor;
 mod drive;
+mod egress;
 mod finish;
 mod gc;
 mod init;
@@ -47,6 +48,7 @@ pub(crate) use converse::Converse;
 pub(crate) use demo::Demo;
 pub(crate) use detached::DetachedRun;
 pub(crate) use doctor::Doctor;
+pub(crate) use egress::Egress;
 pub(crate) use gc::Gc;
 pub(crate) use init::Init;
 pub(crate) use man_pages::ManPages;
@@ -105,6 +107,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Tools(asked) => tools::execute(&paths, asked).await,
         Command::Memory(asked) => memory::execute(&paths, asked).await,
         Command::Skills(asked) => skills::execute(&paths, asked).await,
+        Command::Egress(asked) => egress::execute(&paths, asked).await,
         Command::Secrets(asked) => Box::pin(secrets::execute(&paths, asked)).await,
         Command::Audit(asked) => audit::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,

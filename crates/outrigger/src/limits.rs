@@ -82,6 +82,10 @@ pub(crate) const COLUMN_CHARS_MAX: usize = 28;
 pub(crate) const HANDOVER_MS_MAX: u64 = 30_000;
 /// How often a listener looks for new events of another process.
 pub(crate) const FOLLOW_POLL_MS: u64 = 100;
+/// How often it is looked for what sandboxes reached.
+pub(crate) const EGRESS_POLL_MS: u64 = 500;
+/// Sessions that are looked at for that, the newest ones.
+pub(crate) const EGRESS_SESSIONS_MAX: usize = 200;
 /// How often the lock of a session is tried that somebody holds who only looks at it.
 pub(crate) const LOCK_LOOKS_MAX: u32 = 200;
 /// Between two of these.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue};
@@ -17,8 +18,9 @@ use super::session::{Permission, Session};
 use super::sieve::{Passage, Sieve, SieveWay};
 use crate::flow::Refusal;
 use crate::host::Target;
+use crate::limits;
 use crate::rules::Rules;
-use crate::secrets::{Misplaced, Replacing};
+use crate::secrets::{AwsSignature, Misplaced, Replacing};
 
 /// Looks after the secrets of a request.
 #[derive(Debug)]
@@ -63,10 +65,22 @@ impl<'a> Guard<'a> {
                 return Err(Denial::new(Refusal::Secret, StatusCode::FORBIDDEN, words));
             }
         }
-        if secrets.values(&self.passage.target).is_some() {
-            // What is encoded can't be looked through.
-            head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let looked_through = secrets.values(&self.passage.target).is_some();
+        let change = |head: &mut Parts| {
+            if looked_through {
+                // What is encoded can't be looked through.
+                head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            }
+        };
+        if let Some(signs) = swapped.signs {
+            let pieces = match AwsSignature::needs_body(&head.headers) {
+                true => whole(body).await?,
+                false => Vec::new(),
+            };
+            secrets.sign(signs, &self.passage.target, head, &pieces.concat(), change)?;
+            return Ok(pieces);
         }
+        change(head);
         match swapped.refs {
             Some(refs) if push::is_push(&head.method, &path) => {
                 push::check(head, body, &refs).await
@@ -117,4 +131,20 @@ impl<'a> Guard<'a> {
             Denial::new(Refusal::Secret, StatusCode::FORBIDDEN, words)
         })
     }
+}
+
+/// All of a body, which has to be signed.
+async fn whole(body: &mut Incoming) -> Result<Vec<Bytes>, Denial> {
+    let (mut pieces, mut length) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return Err(Denial::malformed("the body breaks off.")) };
+        let Ok(data) = frame.into_data() else { continue };
+        length += data.len();
+        if length > limits::SIGNED_BODY_BYTES_MAX {
+            let words = "the body is longer than what is signed anew without a header of its hash.";
+            return Err(Denial::new(Refusal::Limit, StatusCode::PAYLOAD_TOO_LARGE, words));
+        }
+        pieces.push(data);
+    }
+    Ok(pieces)
 }

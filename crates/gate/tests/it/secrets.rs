@@ -22,7 +22,7 @@ fn value(text: &str) -> SecretValue {
 fn place(port: u16, paths: &[&str]) -> SecretPlace {
     let mut grant = grant("localhost", port, Scheme::Https);
     grant.paths = paths.iter().map(|path| (*path).to_owned()).collect();
-    SecretPlace { grant, headers: Vec::new(), queries: Vec::new(), refs: None }
+    SecretPlace { grant, headers: Vec::new(), queries: Vec::new(), aws_key_id: None, refs: None }
 }
 
 fn terms(places: Vec<SecretPlace>) -> SecretTerms {

@@ -80,6 +80,10 @@ pub(crate) struct Set {
     /// Send it as this parameter of the query as well.
     #[arg(long, value_name = "NAME", requires = "places", help_heading = "Where it is sent")]
     query: Vec<String>,
+    /// It is the secret of this access key of AWS (`AKIA…`): requests to `--for` are signed with
+    /// it. Commands have the id in AWS_ACCESS_KEY_ID.
+    #[arg(long, value_name = "KEY_ID", requires = "places", conflicts_with_all = ["header", "query", "git"], help_heading = "Where it is sent")]
+    aws: Option<String>,
     /// Stop sending it after so many days.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=36_500))]
     days: Option<u64>,
@@ -155,6 +159,7 @@ fn places(asked: &Set) -> Outcome<Vec<SecretPlace>> {
                 grant,
                 headers: asked.header.iter().map(|it| it.to_ascii_lowercase()).collect(),
                 queries: asked.query.clone(),
+                aws_key_id: asked.aws.clone(),
                 refs: None,
             });
         }
@@ -283,6 +288,9 @@ async fn grants(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
         }
         if !place.headers.is_empty() {
             row.push_str(&format!("  in {}", place.headers.join(", ")));
+        }
+        if let Some(id) = &place.aws_key_id {
+            row.push_str(&format!("  signing as {id}"));
         }
         if !place.queries.is_empty() {
             row.push_str(&format!("  as ?{}=", place.queries.join("=, ?")));

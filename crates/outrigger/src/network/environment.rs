@@ -1,6 +1,8 @@
 //! What programs in a sandbox are told of its network: variables and a few files, so that they
 //! use it as they would at home, without a setting of anybody's.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use outrigger_sandbox::{ExecId, FileOp, Precondition, WriteMode};
 use std::collections::BTreeMap;
 
@@ -43,11 +45,11 @@ pub(super) fn variables(port: u16, mirrors: Option<&Mirrors>) -> BTreeMap<String
     set("NO_PROXY", OWN);
     // Node reads the others from version 24 on if it is told to.
     set("NODE_USE_ENV_PROXY", "1");
+    // Not JAVA_TOOL_OPTIONS: each program would say on its standard error that it read it.
     let java = format!(
-        "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}"
+        "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port} -Djavax.net.ssl.trustStore={FOLDER}/ca.jks -Djavax.net.ssl.trustStoreType=JKS"
     );
-    set("MAVEN_OPTS", &java);
-    set("GRADLE_OPTS", &java);
+    ["MAVEN_OPTS", "GRADLE_OPTS", "ANT_OPTS", "SBT_OPTS"].iter().for_each(|name| set(name, &java));
     set("APT_CONFIG", &format!("{FOLDER}/apt.conf"));
     let Some(mirrors) = mirrors else { return all };
     // Instead of what a sandbox without packages is told, and of the caches of this machine,
@@ -72,8 +74,9 @@ pub(super) fn variables(port: u16, mirrors: Option<&Mirrors>) -> BTreeMap<String
 /// that everything comes with.
 pub(super) fn files(name: &str, authority: &str, mirrors: Option<&Mirrors>) -> Vec<FileOp> {
     let mut files = vec![
-        (format!("{FOLDER}/ca.pem"), authority.to_owned()),
-        (format!("{FOLDER}/apt.conf"), apt(mirrors)),
+        (format!("{FOLDER}/ca.pem"), authority.as_bytes().to_vec()),
+        (format!("{FOLDER}/ca.jks"), java_store(authority)),
+        (format!("{FOLDER}/apt.conf"), apt(mirrors).into_bytes()),
     ];
     // Each is made for the folder that it is in.
     let folders = [
@@ -83,22 +86,45 @@ pub(super) fn files(name: &str, authority: &str, mirrors: Option<&Mirrors>) -> V
         "etc/preferences.d",
         "etc/sources.list.d",
     ];
-    files.extend(folders.map(|it| (format!("{FOLDER}/apt/{it}/.keep"), String::new())));
+    files.extend(folders.map(|it| (format!("{FOLDER}/apt/{it}/.keep"), Vec::new())));
     let mirrors = mirrors.into_iter();
     for (path, contents) in mirrors.flat_map(|mirrors| &mirrors.files) {
-        files.push((format!("{HOME}/{path}"), contents.clone()));
+        files.push((format!("{HOME}/{path}"), contents.clone().into_bytes()));
     }
     let files = files.into_iter().enumerate();
-    let write = |(number, (path, contents)): (usize, (String, String))| FileOp::Write {
+    let write = |(number, (path, contents)): (usize, (String, Vec<u8>))| FileOp::Write {
         id: ExecId::new(format!("{name}.{number}")).expect("the name is plain"),
         path,
-        contents: contents.into_bytes(),
+        contents,
         mode: WriteMode::Replace,
         executable: None,
         modified_ns: None,
         precondition: Precondition::None,
     };
     files.map(write).collect()
+}
+
+/// The certificate as Java reads it: a JKS file, whose form is that of the JDK's
+/// `sun.security.provider.JavaKeyStore`. Java checks the digest at its end where it is told of a
+/// password, and it is told of none.
+fn java_store(authority: &str) -> Vec<u8> {
+    let body: String = authority.lines().filter(|line| !line.starts_with("-----")).collect();
+    let certificate = STANDARD.decode(body).unwrap_or_default();
+    let text = |text: &str| [&(text.len() as u16).to_be_bytes(), text.as_bytes()].concat();
+    let length = u32::try_from(certificate.len()).unwrap_or(0).to_be_bytes();
+    let (magic, version, count) = (0xfeed_feed_u32, 2_u32, 1_u32);
+    let trusted_certificate = 2_u32;
+    [
+        [magic, version, count, trusted_certificate].map(u32::to_be_bytes).concat(),
+        text("outrigger"),
+        // Of when it is does not matter.
+        0_u64.to_be_bytes().to_vec(),
+        text("X.509"),
+        length.to_vec(),
+        certificate,
+        vec![0; 20],
+    ]
+    .concat()
 }
 
 /// Settings by which apt works for who may not write where it does by itself.

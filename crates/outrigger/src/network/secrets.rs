@@ -69,8 +69,12 @@ pub(super) fn variables(
     secrets: &[SealedSecret],
     placeholders: BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
-    let mut settings = Vec::new();
+    let (mut settings, mut all) = (Vec::new(), placeholders);
     for secret in secrets {
+        let key_id = secret.terms.places.iter().find_map(|place| place.aws_key_id.clone());
+        if let Some(key_id) = key_id {
+            all.insert("AWS_ACCESS_KEY_ID".to_owned(), key_id);
+        }
         // git runs it with `get`, `store` or `erase` (gitcredentials(7)).
         let helper = format!(
             "!f() {{ test \"$1\" = get && printf 'username=x-access-token\\npassword=%s\\n' \"${}\"; }}; f",
@@ -80,7 +84,6 @@ pub(super) fn variables(
             settings.push((format!("credential.{url}.helper"), helper.clone()));
         }
     }
-    let mut all = placeholders;
     if settings.is_empty() {
         return all;
     }

@@ -116,6 +116,10 @@ fn a_sandbox_reaches_what_it_may_and_nothing_else() {
     for host in ["example.com", "169.254.169.254"] {
         assert!(of(host).iter().all(|flow| flow["grant"].is_null()) && !of(host).is_empty());
     }
+    let listed = world.ran(0, &["egress", "ls"]).stdout;
+    assert!(listed.contains(&format!("{word}  by {word}  1 request")), "{listed}");
+    let listed = world.ran(0, &["egress", "ls", "n", "--refused", "--json"]).lines();
+    assert!(listed.iter().all(|line| line["flow"]["refusal"].is_string()) && !listed.is_empty());
     // The model is told too, and what came from there labels the session.
     let shown = world.ran(0, &["sessions", "show", "n", "--json"]).stdout;
     assert!(shown.contains("untrusted"), "{shown}");
