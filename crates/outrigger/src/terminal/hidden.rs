@@ -29,25 +29,46 @@ fn read(asked: Option<String>) -> std::io::Result<Zeroizing<String>> {
     }
     // Byte by byte: a buffer of the standard library would keep what was typed.
     let mut byte = Zeroizing::new([0]);
-    while rustix::io::read(&stdin, &mut *byte)? == 1 && byte[0] != b'\n' {
-        if !byte[0].is_ascii() || text.len() == limits::HIDDEN_LINE_BYTES_MAX {
-            break;
+    let mut interrupted = false;
+    while rustix::io::read(&stdin, &mut *byte)? == 1 {
+        match byte[0] {
+            b'\n' | b'\r' | END_OF_INPUT => break,
+            INTERRUPT => {
+                interrupted = true;
+                break;
+            }
+            BACKSPACE | DELETE => drop(text.pop()),
+            KILL_LINE => text.clear(),
+            byte if byte.is_ascii() && text.len() < limits::HIDDEN_LINE_BYTES_MAX => {
+                text.push(char::from(byte));
+            }
+            _ => break,
         }
-        text.push(char::from(byte[0]));
     }
     drop(hidden);
     writeln!(std::io::stderr())?;
-    Ok(text)
+    match interrupted {
+        true => Err(std::io::Error::other("interrupted; nothing was kept")),
+        false => Ok(text),
+    }
 }
 
-/// The terminal without its echo. Dropping it gives it back as it was.
+// What a terminal sends for Ctrl-C, Ctrl-D, Ctrl-H, Ctrl-U and the key that deletes.
+const INTERRUPT: u8 = 0x03;
+const END_OF_INPUT: u8 = 0x04;
+const BACKSPACE: u8 = 0x08;
+const KILL_LINE: u8 = 0x15;
+const DELETE: u8 = 0x7f;
+
+/// The terminal without its echo, and with every key for us: who ends the program by one would
+/// be left with a terminal that shows nothing. Dropping it gives it back as it was.
 struct Hidden(Termios);
 
 impl Hidden {
     fn enter() -> std::io::Result<Self> {
         let before = tcgetattr(std::io::stdin())?;
         let mut hidden = before.clone();
-        hidden.local_modes.remove(LocalModes::ECHO);
+        hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
         tcsetattr(std::io::stdin(), OptionalActions::Flush, &hidden)?;
         Ok(Self(before))
     }
