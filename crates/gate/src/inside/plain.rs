@@ -49,11 +49,13 @@ pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
     let onward = onward.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some((target, upgrade)) = onward else { return };
     let Ok(upgraded) = upgrade.await else { return };
-    let Ok(Parts { io, read_buf, .. }) = upgraded.downcast::<Inside>() else { return };
-    // The stream gives nothing behind CONNECT before it is opened.
-    if read_buf.is_empty() {
-        Box::pin(tunnel::serve(session, target, io.into_inner().open())).await;
-    }
+    // What the parser held goes here, not with the end of the tunnel.
+    let stream = match upgraded.downcast::<Inside>() {
+        // The stream gives nothing behind CONNECT before it is opened.
+        Ok(Parts { io, read_buf, .. }) if read_buf.is_empty() => io.into_inner().open(),
+        _ => return,
+    };
+    Box::pin(tunnel::serve(session, target, stream)).await;
 }
 
 impl<S> serving::Graceful for http1::UpgradeableConnection<Inside, S>
