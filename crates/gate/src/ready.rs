@@ -141,6 +141,8 @@ pub fn repository(remote_https_url: &str, refs: &[String]) -> Option<Vec<SecretP
         grant,
         headers: Vec::new(),
         queries: Vec::new(),
+        fields: Vec::new(),
+        mints: Vec::new(),
         aws_key_id: None,
         refs,
     };

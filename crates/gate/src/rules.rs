@@ -46,6 +46,12 @@ impl Rules {
         rules.filter(|rule| rule.is_for(target)).map(|rule| &rule.grant)
     }
 
+    /// The rules with secrets that hosts answered with.
+    pub(crate) fn with(&self, minted: Vec<HeldSecret>) -> Result<Self, String> {
+        let secrets = self.secrets.with(minted)?;
+        Ok(Self { rules: self.rules.clone(), secrets, proxy: self.proxy.clone() })
+    }
+
     /// The rules without one of the secrets. `None`: they don't have it.
     pub(crate) fn without(&self, secret: &str) -> Option<Self> {
         let secrets = self.secrets.without(secret)?;

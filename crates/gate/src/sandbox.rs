@@ -48,8 +48,10 @@ impl Sandbox {
         }
     }
 
-    pub(crate) fn change(&self, rules: Rules) {
-        self.rules.send_replace(Some(Arc::new(rules)));
+    pub(crate) fn change(&self, rules: Rules) -> Arc<Rules> {
+        let rules = Arc::new(rules);
+        self.rules.send_replace(Some(Arc::clone(&rules)));
+        rules
     }
 
     pub(crate) fn end(&self) {

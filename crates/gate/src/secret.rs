@@ -48,6 +48,13 @@ pub struct SecretPlace {
     /// The parameters of the query that it may be.
     #[serde(default)]
     pub queries: Vec<String>,
+    /// The fields of a form, or of a JSON object, that it may be in the body.
+    #[serde(default)]
+    pub fields: Vec<String>,
+    /// What in a JSON answer to a request with the secret is a secret itself: the sandbox gets a
+    /// placeholder of it, good for the same places, as long as the gate lives.
+    #[serde(default)]
+    pub mints: Vec<String>,
     /// Requests to there are signed with the secret, as AWS does it, by this id of a key. It is
     /// not sent.
     #[serde(default)]

@@ -5,22 +5,25 @@
 
 mod aws;
 mod encodings;
+mod fields;
 mod headers;
 mod replace;
 mod shape;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hyper::header::{AUTHORIZATION, HeaderValue};
+use aws_lc_rs::hmac;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use zeroize::Zeroizing;
 
 use headers::PlacedSecret;
+use shape::placeholder;
 
 pub(crate) use aws::AwsSignature;
 pub(crate) use replace::{Replacer, Replacing};
-pub(crate) use shape::placeholder;
 
 use crate::host::Target;
 use crate::limits;
@@ -37,6 +40,16 @@ pub(crate) struct HeldSecret {
     value: Zeroizing<String>,
     places: Vec<HeldPlace>,
     ends_ms: Option<u64>,
+    /// The secret with which a host was asked for it.
+    minted_from: Option<String>,
+    /// Makes placeholders of the sandbox.
+    minter: Arc<Minter>,
+}
+
+/// What makes placeholders of a sandbox.
+pub(crate) struct Minter {
+    pub(crate) key: hmac::Key,
+    pub(crate) sandbox: String,
 }
 
 #[derive(Debug, Clone)]
@@ -81,8 +94,9 @@ impl HeldSecret {
     pub(crate) fn new(
         secret: &SealedSecret,
         value: Zeroizing<String>,
-        placeholder: String,
+        minter: Minter,
     ) -> Result<Self, String> {
+        let placeholder = placeholder(&minter.key, &minter.sandbox, &secret.id, &value);
         let name = format!("secret {}", secret.terms.name);
         let places = secret.terms.places.iter().map(|place| {
             let grant = Grant { name: name.clone(), ..place.grant.clone() };
@@ -95,7 +109,22 @@ impl HeldSecret {
             value,
             places: places.collect::<Result<_, String>>()?,
             ends_ms: secret.terms.ends_ms,
+            minted_from: None,
+            minter: Arc::new(minter),
         })
+    }
+
+    /// A secret that a host answered with. `None`: it is too short to be told from other text.
+    fn mint(&self, value: String) -> Option<Self> {
+        let value = Zeroizing::new(value);
+        let id = format!("{}\0{}", self.id, value.as_str());
+        let placeholder = placeholder(&self.minter.key, &self.minter.sandbox, &id, &value);
+        let plain = value.bytes().all(|byte| byte.is_ascii_graphic());
+        // Its id is no secret: what it is made of is.
+        let id = format!("{}/{placeholder}", self.id);
+        let minted_from = Some(self.minted_from.clone().unwrap_or_else(|| self.id.clone()));
+        let minted = Self { id, placeholder, value, minted_from, ..self.clone() };
+        (plain && minted.placeholder.len() == minted.value.len()).then_some(minted)
     }
 
     fn has_ended(&self) -> bool {
@@ -152,13 +181,36 @@ impl Secrets {
 
     /// What programs have instead, by the names of secrets.
     pub(crate) fn shown(&self) -> BTreeMap<String, String> {
-        self.held.iter().map(|it| (it.name.clone(), it.placeholder.clone())).collect()
+        let given = self.held.iter().filter(|secret| secret.minted_from.is_none());
+        given.map(|it| (it.name.clone(), it.placeholder.clone())).collect()
     }
 
     /// The others. `None`: there is no such secret.
     pub(crate) fn without(&self, id: &str) -> Option<Self> {
-        let others: Vec<_> = self.held.iter().filter(|secret| secret.id != id).cloned().collect();
+        let is_other =
+            |secret: &&HeldSecret| secret.id != id && secret.minted_from.as_deref() != Some(id);
+        let others: Vec<_> = self.held.iter().filter(is_other).cloned().collect();
         (others.len() < self.held.len()).then(|| Self::new(others).unwrap_or_default())
+    }
+
+    /// Those that were minted of one of these.
+    pub(crate) fn minted_of(&self, secrets: &Self) -> Vec<HeldSecret> {
+        let minted = self
+            .held
+            .iter()
+            .filter(|secret| secret.minted_from.as_deref().is_some_and(|id| secrets.has(id)));
+        minted.cloned().collect()
+    }
+
+    /// With more that were minted. The oldest of those make room.
+    pub(crate) fn with(&self, minted: Vec<HeldSecret>) -> Result<Self, String> {
+        let (old, given): (Vec<_>, Vec<_>) =
+            self.held.iter().cloned().partition(|secret| secret.minted_from.is_some());
+        let is_new = |secret: &HeldSecret| !minted.iter().any(|it| it.id == secret.id);
+        let mut all: Vec<_> = old.into_iter().filter(is_new).chain(minted.clone()).collect();
+        let room = limits::SECRETS_MAX.saturating_sub(given.len());
+        all.drain(..all.len().saturating_sub(room));
+        Self::new(given.into_iter().chain(all).collect())
     }
 
     pub(crate) fn has(&self, id: &str) -> bool {
@@ -210,6 +262,56 @@ impl Secrets {
             Some(secret) => Err(secret.misplaced(target)),
             None => Ok(swapped),
         }
+    }
+
+    /// Whether a secret may be in the body of a request.
+    pub(crate) fn reads_body(&self, target: &Target, head: &Parts) -> bool {
+        self.placed(target, head).any(|(_, place)| !place.fields.is_empty())
+    }
+
+    /// Puts secrets into the fields of a body. Gives the body, and their ids.
+    pub(crate) fn swap_body(
+        &self,
+        target: &Target,
+        head: &Parts,
+        body: &[u8],
+    ) -> (Zeroizing<Vec<u8>>, Vec<String>) {
+        let kind = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let (mut body, mut ids) = (Zeroizing::new(body.to_vec()), Vec::new());
+        for (secret, place) in self.placed(target, head) {
+            let (placeholder, value) = (secret.placeholder.as_str(), secret.value.as_str());
+            let placed = PlacedSecret { placeholder, value, place };
+            if let Some(with) = fields::swap(placed, kind.unwrap_or_default(), &body) {
+                body = with;
+                ids.push(secret.id.clone());
+            }
+        }
+        (body, ids)
+    }
+
+    /// What an answer to a request with these secrets may have that is one itself: names in it.
+    pub(crate) fn mints(&self, target: &Target, head: &Parts, ids: &[String]) -> Vec<String> {
+        let placed = self.placed(target, head).filter(|(secret, _)| ids.contains(&secret.id));
+        placed.flat_map(|(_, place)| place.mints.clone()).collect()
+    }
+
+    /// The secrets in an answer to a request with these.
+    pub(crate) fn minted(&self, ids: &[String], names: &[String], body: &[u8]) -> Vec<HeldSecret> {
+        let Some(secret) = self.held.iter().find(|secret| ids.contains(&secret.id)) else {
+            return Vec::new();
+        };
+        fields::values(names, body).into_iter().filter_map(|value| secret.mint(value)).collect()
+    }
+
+    /// The secrets that may be in a request, each with its place.
+    fn placed<'a>(
+        &'a self,
+        target: &'a Target,
+        head: &'a Parts,
+    ) -> impl Iterator<Item = (&'a HeldSecret, &'a SecretPlace)> {
+        let (method, uri) = (head.method.as_str(), &head.uri);
+        let asked = RequestLine { method, path: uri.path(), query: uri.query() };
+        self.held.iter().filter_map(move |secret| Some((secret, secret.place(target, asked)?)))
     }
 
     /// Signs a request anew. `change` is what becomes of the head between the signature that

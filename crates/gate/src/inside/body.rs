@@ -65,12 +65,13 @@ impl Outgoing {
     }
 
     pub(super) fn to_inside(
+        first: Vec<Bytes>,
         body: Incoming,
         sieve: Option<Sieve>,
         row: Arc<Row>,
         under_way: UnderWay,
     ) -> Self {
-        let (first, sieve) = (VecDeque::new(), sieve.map(Box::new));
+        let (first, sieve) = (first.into(), sieve.map(Box::new));
         let way = Way::Inside(under_way);
         Self::Stream(Counted { first, body, sieve, trailers: None, row, way })
     }

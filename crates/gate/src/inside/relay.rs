@@ -62,7 +62,7 @@ async fn try_relay(
     let many = request.version() == Version::HTTP_2;
     let (mut head, mut body) = request.into_parts();
     http::clean_request(&mut head.headers);
-    let guard = Guard::new(session, &permission, target);
+    let mut guard = Guard::new(session, &permission, target);
     let first = guard.begin(&mut head, &mut body).await?;
     let key = Key { target: target.clone(), private: permission.private };
     let line = line(session, &permission, key, many).await?;
@@ -84,7 +84,7 @@ async fn try_relay(
         return Err(denial);
     }
     let response = response?;
-    let (mut head, body) = response.into_parts();
+    let (mut head, mut body) = response.into_parts();
     // What the operator's proxy wants is for the operator, and hosts have no business with it.
     if head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
         let words = format!("the proxy on the way to {} wants another password.", target.host);
@@ -95,11 +95,12 @@ async fn try_relay(
         return Err(Denial::new(Refusal::Unreachable, StatusCode::BAD_GATEWAY, words));
     }
     http::clean_response(&mut head.headers);
+    let first = guard.take_minted(&head.headers, &mut body).await?;
     let sieve = guard.inside(&mut head.headers)?;
     row.received(http::size(&head.headers));
     head.version = Version::HTTP_11;
     head.extensions = hyper::http::Extensions::new();
-    Ok(Response::from_parts(head, Outgoing::to_inside(body, sieve, row, under_way)))
+    Ok(Response::from_parts(head, Outgoing::to_inside(first, body, sieve, row, under_way)))
 }
 
 /// Whether another protocol is asked for. HTTP/2 without TLS is not: the request can be

@@ -9,7 +9,9 @@ use std::sync::atomic::Ordering;
 use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue,
+};
 use hyper::http::request::Parts;
 
 use super::answer::Denial;
@@ -27,6 +29,9 @@ use crate::secrets::{AwsSignature, Misplaced, Replacing};
 pub(super) struct Guard<'a> {
     session: &'a Session,
     passage: Passage,
+    /// The secrets that were put in, and what in the answer is a secret by them.
+    ids: Vec<String>,
+    mints: Vec<String>,
 }
 
 impl From<Misplaced> for Denial {
@@ -40,31 +45,35 @@ impl<'a> Guard<'a> {
         let sandbox = Arc::clone(&session.sandbox);
         let rules = Arc::clone(&permission.rules);
         let (target, misplaced) = (target.clone(), Arc::default());
-        Self { session, passage: Passage { sandbox, rules, target, misplaced } }
+        let passage = Passage { sandbox, rules, target, misplaced, mints: false };
+        Self { session, passage, ids: Vec::new(), mints: Vec::new() }
     }
 
     /// Puts secrets into a request. Gives what was read of its body for that.
     pub(super) async fn begin(
-        &self,
+        &mut self,
         head: &mut Parts,
         body: &mut Incoming,
     ) -> Result<Vec<Bytes>, Denial> {
-        let secrets = &self.passage.rules.secrets;
+        let rules = Arc::clone(&self.passage.rules);
+        let secrets = &rules.secrets;
         if secrets.placeholders().is_none() {
             return Ok(Vec::new());
         }
+        let asked = head.clone();
         let path = head.uri.path().to_owned();
         let swapped = secrets.swap(&self.passage.target, head)?;
-        if !swapped.ids.is_empty() {
-            self.session.targets.add_secrets(swapped.ids.clone());
-            // They may have been revoked before they were seen with the connection.
-            let rules = self.session.sandbox.rules();
-            let all = |rules: Arc<Rules>| swapped.ids.iter().all(|id| rules.secrets.has(id));
-            if !rules.is_some_and(all) {
-                let words = "a secret of this request was revoked.";
-                return Err(Denial::new(Refusal::Secret, StatusCode::FORBIDDEN, words));
-            }
+        self.ids = swapped.ids;
+        let mut pieces = Vec::new();
+        if secrets.reads_body(&self.passage.target, &asked) {
+            let read = whole(body).await?.concat();
+            let (read, ids) = secrets.swap_body(&self.passage.target, &asked, &read);
+            self.ids.extend(ids);
+            head.headers.insert(CONTENT_LENGTH, read.len().into());
+            pieces.push(Bytes::from(read.to_vec()));
         }
+        self.are_granted()?;
+        self.mints = secrets.mints(&self.passage.target, &asked, &self.ids);
         let looked_through = secrets.values(&self.passage.target).is_some();
         let change = |head: &mut Parts| {
             if looked_through {
@@ -73,10 +82,9 @@ impl<'a> Guard<'a> {
             }
         };
         if let Some(signs) = swapped.signs {
-            let pieces = match AwsSignature::needs_body(&head.headers) {
-                true => whole(body).await?,
-                false => Vec::new(),
-            };
+            if pieces.is_empty() && AwsSignature::needs_body(&head.headers) {
+                pieces = whole(body).await?;
+            }
             secrets.sign(signs, &self.passage.target, head, &pieces.concat(), change)?;
             return Ok(pieces);
         }
@@ -85,8 +93,46 @@ impl<'a> Guard<'a> {
             Some(refs) if push::is_push(&head.method, &path) => {
                 push::check(head, body, &refs).await
             }
-            _ => Ok(Vec::new()),
+            _ => Ok(pieces),
         }
+    }
+
+    /// Remembers which secrets the connection has to do with. They may have been revoked before
+    /// they were seen with it.
+    fn are_granted(&self) -> Result<(), Denial> {
+        self.session.targets.add_secrets(self.ids.clone());
+        let rules = self.session.sandbox.rules();
+        let all = |rules: Arc<Rules>| self.ids.iter().all(|id| rules.secrets.has(id));
+        if rules.is_some_and(all) {
+            return Ok(());
+        }
+        let words = "a secret of this request was revoked.";
+        Err(Denial::new(Refusal::Secret, StatusCode::FORBIDDEN, words))
+    }
+
+    /// Takes the secrets that an answer has for the sandbox. Gives what was read of it.
+    pub(super) async fn take_minted(
+        &mut self,
+        headers: &HeaderMap,
+        body: &mut Incoming,
+    ) -> Result<Vec<Bytes>, Denial> {
+        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        if self.mints.is_empty() || !kind.is_some_and(|kind| kind.contains("json")) {
+            return Ok(Vec::new());
+        }
+        let pieces = whole(body).await?;
+        let minted = self.passage.rules.secrets.minted(&self.ids, &self.mints, &pieces.concat());
+        // From here on all of the sandbox's connections know them.
+        let failed = |words: String| Denial::new(Refusal::Limit, StatusCode::BAD_GATEWAY, words);
+        let sandbox = &self.session.sandbox;
+        let Some(rules) = sandbox.rules() else {
+            let words = "the network of this sandbox is closed.";
+            return Err(Denial::new(Refusal::NotGranted, StatusCode::FORBIDDEN, words));
+        };
+        let rules = rules.with(minted).map_err(failed)?;
+        self.passage.rules = sandbox.change(rules);
+        self.passage.mints = true;
+        Ok(pieces)
     }
 
     /// What a request's body passes through, if there is something to look for.

@@ -124,7 +124,10 @@ impl Registry {
         let full = sandboxes.len() >= limits::SANDBOXES_MAX;
         let entry = match sandboxes.entry(name.to_owned()) {
             std::collections::hash_map::Entry::Occupied(entry) => {
-                entry.get().sandbox.change(rules);
+                // What its programs were answered with they still have.
+                let before = entry.get().sandbox.rules();
+                let minted = before.map(|before| before.secrets.minted_of(&rules.secrets));
+                entry.get().sandbox.change(rules.with(minted.unwrap_or_default())?);
                 entry.into_mut()
             }
             std::collections::hash_map::Entry::Vacant(_) if full => {

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use crate::client::MASTER_KEY;
 use crate::limits::MASTER_KEY_BYTES;
 use crate::secret::{SealedSecret, SecretTerms, SecretValue};
-use crate::secrets::{HeldSecret, placeholder};
+use crate::secrets::{HeldSecret, Minter};
 
 /// Where the master key is, if the environment has none.
 const FILE: &str = "master.key";
@@ -96,8 +96,8 @@ impl Vault {
         let value = std::str::from_utf8(value).map_err(|_| other())?;
         let key = self.derive(&[b"placeholders"])?;
         let key = hmac::Key::new(hmac::HMAC_SHA256, &*key);
-        let placeholder = placeholder(&key, sandbox, &secret.id, value);
-        HeldSecret::new(secret, Zeroizing::new(value.to_owned()), placeholder)
+        let minter = Minter { key, sandbox: sandbox.to_owned() };
+        HeldSecret::new(secret, Zeroizing::new(value.to_owned()), minter)
     }
 }
 

@@ -22,7 +22,8 @@ fn value(text: &str) -> SecretValue {
 fn place(port: u16, paths: &[&str]) -> SecretPlace {
     let mut grant = grant("localhost", port, Scheme::Https);
     grant.paths = paths.iter().map(|path| (*path).to_owned()).collect();
-    SecretPlace { grant, headers: Vec::new(), queries: Vec::new(), aws_key_id: None, refs: None }
+    let (headers, queries, fields, mints) = Default::default();
+    SecretPlace { grant, headers, queries, fields, mints, aws_key_id: None, refs: None }
 }
 
 fn terms(places: Vec<SecretPlace>) -> SecretTerms {
@@ -353,5 +354,56 @@ fn a_push_changes_what_it_may_and_nothing_else() {
             assert_eq!(status, 403, "{repository} {name}: {body}");
         }
         assert_eq!(world.host.requests().len(), 1);
+    });
+}
+
+#[test]
+fn a_token_that_a_host_answers_with_is_a_secret_too() {
+    run(async {
+        let token = "tok_freshFRESH0123456789abcdefghijklmnop";
+        let answer = format!("{{\"access_token\": \"{token}\", \"expires_in\": 9}}");
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length";
+        let answer = format!("{head}: {}\r\n\r\n{answer}", answer.len());
+        let world = World::new(Answer::Bytes(answer.into_bytes())).await;
+        let api = Upstream::start(Some(world.authority.server(&["localhost"], 9)), Answer::Echo);
+        let api = api.await;
+        let mut asking = place(world.host.port(), &["/token"]);
+        asking.fields = vec!["client_secret".to_owned()];
+        asking.mints = vec!["access_token".to_owned()];
+        let terms = terms(vec![asking, place(api.port(), &[])]);
+        let secret = world.gate.client.seal(None, terms, value(SECRET)).await.unwrap();
+        let (inside, placeholder) = world.open("a", &[], &secret).await;
+        for (kind, body) in [
+            (
+                "application/x-www-form-urlencoded",
+                format!("grant_type=x&client_secret={placeholder}"),
+            ),
+            ("application/json", format!("{{\"client_secret\": \"{placeholder}\"}}")),
+        ] {
+            let request = format!(
+                "POST /token HTTP/1.1\r\nHost: §\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let (status, body) = ask(&inside, world.host.port(), &request).await.unwrap();
+            assert_eq!(status, 200, "{body}");
+            assert!(world.host.requests().pop().unwrap().contains(SECRET));
+            assert!(body.contains("tok_") && !body.contains(token), "{body}");
+            let minted = body.split('"').nth(3).unwrap();
+            assert_eq!(minted.len(), token.len());
+            let request =
+                format!("GET / HTTP/1.1\r\nHost: §\r\nAuthorization: Bearer {minted}\r\n\r\n");
+            let (status, body) = ask(&inside, api.port(), &request).await.unwrap();
+            assert_eq!(status, 200, "{body}");
+            assert!(api.requests().pop().unwrap().contains(token));
+            assert!(body.contains(minted) && !body.contains(token), "{body}");
+        }
+        // A field that is none of the secret's.
+        let body = format!("other={placeholder}");
+        let request = format!(
+            "POST /token HTTP/1.1\r\nHost: §\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = ask(&inside, world.host.port(), &request).await;
+        assert!(answer.is_none_or(|(status, _)| status == 403));
     });
 }

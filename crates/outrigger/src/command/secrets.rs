@@ -80,9 +80,16 @@ pub(crate) struct Set {
     /// Send it as this parameter of the query as well.
     #[arg(long, value_name = "NAME", requires = "places", help_heading = "Where it is sent")]
     query: Vec<String>,
+    /// Send it as this field of a form or of a JSON object as well, for example `client_secret`.
+    #[arg(long, value_name = "NAME", requires = "places", help_heading = "Where it is sent")]
+    field: Vec<String>,
+    /// What has this name in a JSON answer to it is a secret too, for example `access_token`:
+    /// commands get a placeholder of it, for the same hosts.
+    #[arg(long, value_name = "NAME", requires = "places", help_heading = "Where it is sent")]
+    mints: Vec<String>,
     /// It is the secret of this access key of AWS (`AKIA…`): requests to `--for` are signed with
     /// it. Commands have the id in AWS_ACCESS_KEY_ID.
-    #[arg(long, value_name = "KEY_ID", requires = "places", conflicts_with_all = ["header", "query", "git"], help_heading = "Where it is sent")]
+    #[arg(long, value_name = "KEY_ID", requires = "places", conflicts_with_all = ["header", "query", "field", "mints", "git"], help_heading = "Where it is sent")]
     aws: Option<String>,
     /// Stop sending it after so many days.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=36_500))]
@@ -159,6 +166,8 @@ fn places(asked: &Set) -> Outcome<Vec<SecretPlace>> {
                 grant,
                 headers: asked.header.iter().map(|it| it.to_ascii_lowercase()).collect(),
                 queries: asked.query.clone(),
+                fields: asked.field.clone(),
+                mints: asked.mints.clone(),
                 aws_key_id: asked.aws.clone(),
                 refs: None,
             });
@@ -288,6 +297,12 @@ async fn grants(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
         }
         if !place.headers.is_empty() {
             row.push_str(&format!("  in {}", place.headers.join(", ")));
+        }
+        if !place.fields.is_empty() {
+            row.push_str(&format!("  as field {}", place.fields.join(", ")));
+        }
+        if !place.mints.is_empty() {
+            row.push_str(&format!("  answered with {}", place.mints.join(", ")));
         }
         if let Some(id) = &place.aws_key_id {
             row.push_str(&format!("  signing as {id}"));
