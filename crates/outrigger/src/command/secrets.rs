@@ -24,7 +24,7 @@ const BRANCHES: &str = "agent/*";
 pub(crate) enum Secrets {
     /// Keep a secret, and say where it is sent. Its value is asked for on a terminal, or read
     /// from standard input.
-    Set(Set),
+    Set(Box<Set>),
     /// List secrets: where each is sent, and until when. Their values nobody can show.
     Ls {
         #[command(flatten)]
@@ -113,7 +113,7 @@ impl Secrets {
 pub(crate) async fn execute(paths: &Paths, asked: Secrets) -> Outcome<u8> {
     let output = asked.output();
     match asked {
-        Secrets::Set(asked) => set(paths, asked).await,
+        Secrets::Set(asked) => set(paths, *asked).await,
         Secrets::Ls { .. } => ls(paths, output).await,
         Secrets::Grants { name, .. } => grants(paths, &name, output).await,
         Secrets::Rotate { name, .. } => rotate(paths, &name, output).await,
