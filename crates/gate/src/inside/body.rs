@@ -120,7 +120,7 @@ impl Counted {
         let Some(sieve) = &mut self.sieve else { return Some(frame.map(Ok)) };
         let (piece, trailers) = match frame.map(Frame::into_data) {
             Some(Ok(data)) => (sieve.piece(data), None),
-            Some(Err(trailers)) => (sieve.rest(), Some(trailers)),
+            Some(Err(trailers)) => (sieve.rest(), Some(sieve.trailers(trailers))),
             None => match sieve.rest() {
                 Some(rest) if rest.is_empty() => return Some(None),
                 rest => (rest, None),

@@ -17,7 +17,7 @@ use hyper::http::request::Parts;
 use super::answer::Denial;
 use super::push;
 use super::session::{Permission, Session};
-use super::sieve::{Passage, Sieve, SieveWay};
+use super::sieve::{Passage, Sieve, SieveWay, replace};
 use crate::flow::Refusal;
 use crate::host::Target;
 use crate::limits;
@@ -154,13 +154,7 @@ impl<'a> Guard<'a> {
             );
             return Err(Denial::new(Refusal::Malformed, StatusCode::BAD_GATEWAY, words));
         }
-        let mut found = false;
-        for value in headers.values_mut() {
-            let Some(with) = values.replace(value.as_bytes()) else { continue };
-            found = true;
-            *value = HeaderValue::from_bytes(&with).unwrap_or(HeaderValue::from_static(""));
-        }
-        if found {
+        if replace(values, headers) {
             self.passage.count(Refusal::Echo);
         }
         Ok(Some(self.sieve(SieveWay::Inside)))

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Frame};
+use hyper::header::{HeaderMap, HeaderValue};
 
 use crate::flow::Refusal;
 use crate::host::Target;
@@ -39,6 +40,17 @@ pub(super) struct Passage {
 pub(super) enum SieveWay {
     Outside,
     Inside,
+}
+
+/// Replaces what is found in headers. Gives whether there was anything.
+pub(super) fn replace(replacer: &Replacer, headers: &mut HeaderMap) -> bool {
+    let mut found = false;
+    for value in headers.values_mut() {
+        let Some(with) = replacer.replace(value.as_bytes()) else { continue };
+        found = true;
+        *value = HeaderValue::from_bytes(&with).unwrap_or(HeaderValue::from_static(""));
+    }
+    found
 }
 
 impl Passage {
@@ -76,6 +88,18 @@ impl Sieve {
         let rest = self.replacer().and_then(|replacer| replacing.rest(replacer));
         self.replacing = replacing;
         self.found(before).then_some(rest.unwrap_or_default())
+    }
+
+    /// What comes behind a body, looked through as headers are.
+    pub(super) fn trailers(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        match (frame.into_trailers(), self.replacer()) {
+            (Ok(mut trailers), Some(replacer)) => {
+                replace(replacer, &mut trailers);
+                Frame::trailers(trailers)
+            }
+            (Ok(trailers), None) => Frame::trailers(trailers),
+            (Err(frame), _) => frame,
+        }
     }
 
     pub(super) fn held_bytes(&self) -> u64 {
