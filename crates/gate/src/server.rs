@@ -22,7 +22,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use crate::error::Error;
 use crate::limits;
 use crate::outside::Outside;
-use crate::protocol::{BUSY, FAILED, LOCK, READY, SOCKET};
+use crate::protocol::{BUSY, CALLER, FAILED, LOCK, READY, SOCKET};
 
 /// Becomes the gate of a directory and serves until nobody needs it any more. The
 /// directory is made if it is not there. To be called first of all in a process of its own,
@@ -79,7 +79,8 @@ struct Server {
 fn prepare(dir: &Path) -> Result<Server, Error> {
     let owned = own(dir).map_err(Error::io("take the gate's directory"))?;
     let lock = lock(dir)?;
-    let socket = listen(&owned).map_err(Error::io("listen in the gate's directory"))?;
+    sweep(&owned).map_err(Error::io("sweep the gate's directory"))?;
+    let socket = listen(&owned, SOCKET).map_err(Error::io("listen in the gate's directory"))?;
     let outside = Outside::new().map_err(|error| Error::Start(error.to_string()))?;
     let vault = vault::Vault::open(&owned).map_err(Error::io("read the master key"))?;
     let registry = registry::Registry::new(&owned, Arc::new(outside), vault);
@@ -119,16 +120,27 @@ fn lock(dir: &Path) -> Result<File, Error> {
     }
 }
 
-fn listen(dir: &OwnedFd) -> io::Result<UnixListener> {
-    remove_socket(dir);
+/// Removes the sockets of callers, which ended with the gate before.
+fn sweep(dir: &OwnedFd) -> io::Result<()> {
+    for entry in rustix::fs::Dir::read_from(dir)? {
+        let entry = entry?;
+        if entry.file_name().to_bytes().starts_with(CALLER.as_bytes()) {
+            rustix::fs::unlinkat(dir, entry.file_name(), rustix::fs::AtFlags::empty())?;
+        }
+    }
+    Ok(())
+}
+
+fn listen(dir: &OwnedFd, name: &str) -> io::Result<UnixListener> {
+    remove_socket(dir, name);
     // The name of a socket has room for 107 bytes, a path has not.
-    let socket = UnixListener::bind(format!("/proc/self/fd/{}/{SOCKET}", dir.as_raw_fd()))?;
+    let socket = UnixListener::bind(format!("/proc/self/fd/{}/{name}", dir.as_raw_fd()))?;
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
 
-fn remove_socket(dir: &OwnedFd) {
-    let _ = rustix::fs::unlinkat(dir.as_fd(), SOCKET, rustix::fs::AtFlags::empty());
+fn remove_socket(dir: &OwnedFd, name: &str) {
+    let _ = rustix::fs::unlinkat(dir.as_fd(), name, rustix::fs::AtFlags::empty());
 }
 
 impl Server {
@@ -143,7 +155,7 @@ impl Server {
         let registry = Arc::new(self.registry);
         let served = runtime.block_on(control::serve(socket, registry));
         // Who connects from now on finds nobody, and starts another gate.
-        remove_socket(&self.dir);
+        remove_socket(&self.dir, SOCKET);
         runtime.shutdown_background();
         served
     }

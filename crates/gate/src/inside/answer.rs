@@ -10,7 +10,8 @@ use hyper::{Response, StatusCode};
 use super::body::Outgoing;
 use crate::flow::Refusal;
 
-const REFUSED: HeaderName = HeaderName::from_static("x-outrigger-refused");
+/// The kind of a refusal.
+pub(super) const REFUSED: HeaderName = HeaderName::from_static("x-outrigger-refused");
 
 /// Why a request is not passed on.
 #[derive(Debug)]

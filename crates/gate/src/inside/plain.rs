@@ -20,7 +20,7 @@ use super::relay::relay;
 use super::session::Session;
 use super::socket::Socket;
 use super::strict::Strict;
-use super::{serving, tunnel};
+use super::{caller, serving, tunnel};
 use crate::host::{Target, parse_authority};
 use crate::network::Scheme;
 
@@ -71,6 +71,9 @@ async fn answer(
     onward: &Onward,
     mut request: Request<Incoming>,
 ) -> Response<Outgoing> {
+    if session.sandbox.authority.is_none() {
+        return caller::answer(session, request).await;
+    }
     if request.method() == Method::CONNECT {
         let connected = connect(session, &request);
         return match connected {
@@ -95,7 +98,8 @@ async fn answer(
     }
 }
 
-type Denied = (Option<Target>, Denial);
+/// A request that goes nowhere, with its target where it names one.
+pub(super) type Denied = (Option<Target>, Denial);
 
 fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Denied> {
     let uri = request.uri();

@@ -268,6 +268,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
+    /// Waits for a text.
+    pub(crate) async fn until(&mut self, text: &str) {
+        while !self.read.windows(text.len()).any(|read| read == text.as_bytes()) {
+            assert!(self.more().await, "it ended before {text:?}");
+        }
+    }
+
     async fn body(&mut self, head: &str) -> String {
         let lower = head.to_ascii_lowercase();
         if lower.starts_with("http/1.1 100") {
