@@ -214,11 +214,7 @@ impl Place {
     }
 
     /// As [`Place::ask`], with the connection, which ends when it is dropped.
-    fn hold(
-        &self,
-        request: &Request,
-        fd: Option<&OwnedFd>,
-    ) -> Result<(Answer, UnixStream), Error> {
+    fn hold(&self, request: &Request, fd: Option<&OwnedFd>) -> Result<(Answer, UnixStream), Error> {
         let (mut started, mut busy) = (0, 0);
         loop {
             if let Some(held) = self.hold_if_there(request, fd)? {

@@ -17,14 +17,15 @@ use tokio::time::timeout;
 
 use crate::fault::{Fault, JSON};
 use crate::halves::Halves;
+use crate::http::SendError;
 use crate::retry_policy::retry_after;
 use crate::wire::{Answer, CallIds, Decoder, Delta, Flow};
-use crate::{Api, Frame, Frames, RetryPolicy, codec, limits, sse};
+use crate::{Api, Frame, Frames, HttpClient, RetryPolicy, codec, limits, sse};
 
 /// What stays the same over the attempts of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
-    pub(crate) http: &'a reqwest::Client,
+    pub(crate) http: &'a HttpClient,
     pub(crate) api: Api,
     pub(crate) ids: CallIds,
     pub(crate) policy: &'a RetryPolicy,
@@ -185,14 +186,19 @@ pub(crate) fn place(url: &Url) -> String {
 }
 
 /// A request that got no answer: where nobody is there, the place is what is wrong.
-fn unreached(place: &str, error: reqwest::Error) -> Fault {
-    let connects = error.is_connect();
-    let reason = reason(error);
-    Fault::unavailable(if connects {
-        format!("no connection to {place}: {reason}")
-    } else {
-        reason
-    })
+fn unreached(place: &str, error: SendError) -> Fault {
+    match error {
+        SendError::Transport(error) if error.is_connect() => {
+            Fault::unavailable(format!("no connection to {place}: {}", reason(error)))
+        }
+        SendError::Unreached(said) => {
+            Fault::unavailable(format!("no connection to {place}: {said}"))
+        }
+        SendError::Denied(said) => Fault::denied(said),
+        error @ (SendError::Transport(_) | SendError::NoGate(_)) => {
+            Fault::unavailable(error.words())
+        }
+    }
 }
 
 /// A transport's error with its causes, on one line, without the URL.

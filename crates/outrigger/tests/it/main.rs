@@ -26,6 +26,7 @@ mod hostile;
 #[path = "../../../mcp/tests/it/installed.rs"]
 mod installed;
 #[expect(clippy::print_stdout, reason = "whoever runs them reads where the kills came")]
+mod keys;
 mod kill;
 #[expect(dead_code, reason = "these tests use a part of it")]
 #[path = "../../../mcp/tests/it/server.rs"]
