@@ -9,7 +9,6 @@ use outrigger_agent::json::depth;
 use outrigger_agent::limits::JSON_DEPTH_MAX;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Response, StatusCode, Url};
-use std::error::Error as _;
 use std::io::Read as _;
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
@@ -17,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::fault::{Fault, JSON};
 use crate::halves::Halves;
-use crate::http::SendError;
+use crate::http::{SendError, reason};
 use crate::retry_policy::retry_after;
 use crate::wire::{Answer, CallIds, Decoder, Delta, Flow};
 use crate::{Api, Frame, Frames, HttpClient, RetryPolicy, codec, limits, sse};
@@ -199,19 +198,4 @@ fn unreached(place: &str, error: SendError) -> Fault {
             Fault::unavailable(error.words())
         }
     }
-}
-
-/// A transport's error with its causes, on one line, without the URL.
-pub(crate) fn reason(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut reason = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let text = cause.to_string();
-        if !reason.contains(&text) {
-            reason = format!("{reason}: {text}");
-        }
-        source = cause.source();
-    }
-    reason
 }

@@ -5,12 +5,12 @@
 
 use async_trait::async_trait;
 use reqwest::{Response, redirect, retry};
+use std::error::Error as _;
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::attempt::reason;
 use crate::limits;
 
 /// The header of an answer that is the gate's own: which kind of refusal it is.
@@ -121,4 +121,19 @@ impl SendError {
             Self::Unreached(said) | Self::Denied(said) => said,
         }
     }
+}
+
+/// A transport's error with its causes, on one line, without the URL.
+pub(crate) fn reason(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut reason = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !reason.contains(&text) {
+            reason = format!("{reason}: {text}");
+        }
+        source = cause.source();
+    }
+    reason
 }

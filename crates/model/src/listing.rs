@@ -9,7 +9,8 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
-use crate::attempt::{place, reason};
+use crate::attempt::place;
+use crate::http::reason;
 use crate::{Api, Endpoint, HttpClient, endpoint, limits, prices};
 
 /// A model that a provider offers.

@@ -1,26 +1,23 @@
 //! Opens the model that the configuration names.
 
 use outrigger_agent::ModelSpec;
-use outrigger_model::endpoint;
-use outrigger_model::{Client, Endpoint, HttpClient, Key, Model, RetryPolicy, ScriptedModel};
+use outrigger_model::{Client, Model, RetryPolicy, ScriptedModel};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::{ModelChoice, ModelFile, Provider, ProviderModel};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::NewModel;
-use crate::limits as own;
-use crate::network;
 use crate::paths::Paths;
 
 mod choose;
+mod hand_over;
 mod keys;
 mod offers;
+mod reach;
 
 pub(crate) use choose::{candidates, choose, converses, of_listed, variable};
-use keys::ProviderKey;
-
-pub(crate) use keys::hand_over;
+pub(crate) use hand_over::hand_over;
 pub(crate) use offers::{ProviderSurvey, survey};
 
 /// The provider's name of a script.
@@ -135,53 +132,14 @@ fn scripted(text: &str, address: String) -> Outcome<OpenedModel> {
 }
 
 async fn provider(paths: &Paths, model: &ProviderModel) -> Outcome<OpenedModel> {
-    let (http, endpoint) = reach(paths, model).await?;
+    let (http, endpoint) = reach::reach(paths, model).await?;
     let policy = RetryPolicy::new(uuid::Uuid::new_v4().as_u64_pair().0);
     let attempts_max = model.attempts_max.unwrap_or(policy.attempts_max);
     let policy = RetryPolicy { attempts_max, ..policy };
-    let client = Client::new(http, endpoint, policy).map_err(|error| unusable(&error))?;
+    let client = Client::new(http, endpoint, policy).map_err(|error| reach::unusable(&error))?;
     let opened: Arc<dyn Model> = Arc::new(client);
     let spec = model_spec(&*opened, model.provider.name, model.base_url.clone());
     Ok(OpenedModel { model: opened, spec })
-}
-
-fn unusable(error: &endpoint::Error) -> Failure {
-    Failure::from_error(Kind::Usage, error)
-        .hint("Correct --base-url, OUTRIGGER_BASE_URL or model.base_url: `https://host/path`, as the provider documents it.")
-}
-
-/// Where a model is, with what stands for its key, and the way there.
-async fn reach(paths: &Paths, model: &ProviderModel) -> Outcome<(HttpClient, Endpoint)> {
-    let provider = &model.provider;
-    let base_url = model.base_url.clone().unwrap_or_else(|| provider.base_url.to_owned());
-    let server = endpoint::server(&base_url).map_err(|error| unusable(&error))?;
-    let key = keys::of(model, &server)?;
-    let mut endpoint = Endpoint {
-        api: provider.wire,
-        base_url,
-        key: None,
-        http_hosts: model.http_hosts.clone(),
-        headers: Vec::new(),
-        model: model.name.clone(),
-        context_tokens: model.context_tokens.unwrap_or(own::CONTEXT_TOKENS_DEFAULT),
-        output_tokens_max: model.output_tokens_max.unwrap_or(own::OUTPUT_TOKENS_DEFAULT),
-        prompt_cache_key: model.base_url.is_none() && provider.prompt_cache_key,
-        body: Vec::new(),
-    };
-    let sealed = match key {
-        Some(ProviderKey::Sealed(sealed)) => Some(*sealed),
-        Some(ProviderKey::Word(word)) => {
-            endpoint.key = Some(word);
-            None
-        }
-        None => None,
-    };
-    let (http, placeholders) = network::caller::client(paths, &server, sealed).await?;
-    if let Some(placeholder) = placeholders.values().next() {
-        let usable = Key::new(placeholder);
-        endpoint.key = Some(usable.map_err(|error| Failure::from_error(Kind::Auth, &error))?);
-    }
-    Ok((http, endpoint))
 }
 
 /// What a session records of its model, so that it can be resumed with the same one.

@@ -9,9 +9,8 @@ use hyper::body::Incoming;
 use hyper::header::HOST;
 use hyper::{Request, Response, StatusCode};
 
-use super::answer::Denial;
+use super::answer::{Denial, Denied};
 use super::body::Outgoing;
-use super::plain::Denied;
 use super::relay::relay;
 use super::session::Session;
 use crate::flow::Refusal;

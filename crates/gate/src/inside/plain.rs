@@ -13,7 +13,7 @@ use hyper::upgrade::{OnUpgrade, Parts};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 
-use super::answer::Denial;
+use super::answer::{Denial, Denied};
 use super::body::Outgoing;
 use super::names::{hosts_agree, mismatch};
 use super::relay::relay;
@@ -97,9 +97,6 @@ async fn answer(
         }
     }
 }
-
-/// A request that goes nowhere, with its target where it names one.
-pub(super) type Denied = (Option<Target>, Denial);
 
 fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Denied> {
     let uri = request.uri();

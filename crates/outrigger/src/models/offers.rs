@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use outrigger_model::ListedModel;
 use std::time::Duration;
 
-use super::reach;
+use super::reach::reach;
 use crate::config::{ModelFile, Provider, ProviderModel};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;

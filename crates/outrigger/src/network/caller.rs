@@ -7,25 +7,23 @@ use outrigger_gate::{CallerSocket, Grant, Network, NetworkClient, Scheme, Sealed
 use outrigger_model::endpoint::ServerAddress;
 use outrigger_model::{Gateway, HttpClient};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::egress::GATE_MODE;
+use super::egress::client;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 
 /// The gate of an installation, in a directory that is fit for it.
 pub(crate) fn gate(paths: &Paths) -> Outcome<NetworkClient> {
     paths.prepare()?;
-    let program = Path::new("/proc/self/exe").to_owned();
-    let launch = outrigger_gate::ServerLaunch { program, args: vec![OsString::from(GATE_MODE)] };
-    Ok(NetworkClient::new(paths.gate(), launch))
+    // Also where the file was replaced since.
+    Ok(client(paths.gate(), PathBuf::from("/proc/self/exe")))
 }
 
 /// A client of HTTP that reaches a server through the gate, and what it has there instead of a
 /// secret.
-pub(crate) async fn client(
+pub(crate) async fn call(
     paths: &Paths,
     server: &ServerAddress,
     secret: Option<SealedSecret>,
@@ -34,9 +32,9 @@ pub(crate) async fn client(
     let called = gate(paths)?.call(network, secret.into_iter().collect()).await;
     let (socket, placeholders) = called.map_err(|error| without(&error))?;
     let path = socket.path();
-    let client = HttpClient::through(&path, Arc::new(GateCaller(socket)));
-    let client = client.map_err(|error| Failure::from_error(Kind::ModelFailed, &error))?;
-    Ok((client, placeholders))
+    let http = HttpClient::through(&path, Arc::new(GateCaller(socket)));
+    let http = http.map_err(|error| Failure::from_error(Kind::ModelFailed, &error))?;
+    Ok((http, placeholders))
 }
 
 /// All of a server. Its name may lead anywhere: a person said it.

@@ -56,7 +56,8 @@ fn messages(text: &str) -> String {
 #[test]
 fn a_key_is_with_its_provider_and_nowhere_in_the_harness() {
     let (world, key) = (World::new(), format!("sk-ant-{}", secret()));
-    let provider = Held::start(&world);
+    let provider = WaitingProvider::start(&world);
+    let _guard = GateGuard(&world);
     let dir = world.dir("repo", &[("plain", b"x")]);
     let args = ["run", "Do it.", "--dir", dir.to_str().unwrap()];
     let mut command = provider.tls.trusting(&world, &args);
@@ -86,7 +87,8 @@ fn a_key_is_with_its_provider_and_nowhere_in_the_harness() {
 #[test]
 fn a_key_goes_only_where_the_person_says() {
     let world = World::new();
-    let provider = Held::start(&world);
+    let provider = WaitingProvider::start(&world);
+    let _guard = GateGuard(&world);
     let dir = world.dir("repo", &[("plain", b"x")]);
     let run = |variables: &[(&str, &str)], code: i32, args: &[&str]| {
         let mut command = provider.tls.trusting(&world, args);

@@ -25,8 +25,8 @@ mod hardened;
 mod hostile;
 #[path = "../../../mcp/tests/it/installed.rs"]
 mod installed;
-#[expect(clippy::print_stdout, reason = "whoever runs them reads where the kills came")]
 mod keys;
+#[expect(clippy::print_stdout, reason = "whoever runs them reads where the kills came")]
 mod kill;
 #[expect(dead_code, reason = "these tests use a part of it")]
 #[path = "../../../mcp/tests/it/server.rs"]

@@ -6,13 +6,13 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use super::super::directory::{listen, remove_socket};
 use super::{Entry, Registry, accept};
 use crate::limits;
 use crate::network::Network;
 use crate::protocol::{Answer, CALLER, OpenedNetwork};
 use crate::sandbox::Sandbox;
 use crate::secret::SealedSecret;
-use crate::server::{listen, remove_socket};
 
 /// What a caller has until it ends.
 #[derive(Debug)]
