@@ -16,13 +16,13 @@ use crate::secret::SealedSecret;
 
 /// What a caller has until it ends.
 #[derive(Debug)]
-pub(in crate::server) struct CallerLease {
+pub(crate) struct CallerLease {
     name: String,
     sandbox: Arc<Sandbox>,
 }
 
 impl Registry {
-    pub(in crate::server) fn call(
+    pub(crate) fn call(
         &self,
         name: &str,
         network: &Network,
@@ -62,7 +62,7 @@ impl Registry {
     }
 
     /// Forgets a caller, unless another one has its name by now.
-    pub(in crate::server) fn leave(&self, lease: &CallerLease) {
+    pub(crate) fn leave(&self, lease: &CallerLease) {
         let mut sandboxes = self.lock();
         let same = |entry: &Entry| Arc::ptr_eq(&entry.sandbox, &lease.sandbox);
         if sandboxes.get(&lease.name).is_some_and(same) {
