@@ -3,6 +3,8 @@
 //! Owns the start with hardly anything of ours, and the repeat of a request that met a gate
 //! on its way out. It must never hold a thread of the caller's runtime.
 
+mod caller;
+
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -23,6 +25,8 @@ use crate::network::Network;
 use crate::protocol::{self, Answer, OpenedNetwork, Request};
 use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 use crate::{limits, passing};
+
+pub use caller::CallerSocket;
 
 /// The variable with the master key, 32 bytes in base64. Without it the gate makes one, and
 /// keeps it in its directory.
@@ -206,10 +210,15 @@ fn left(error: &io::Error) -> bool {
 impl Place {
     /// Asks, starting a gate if there is none.
     fn ask(&self, request: &Request, fd: Option<&OwnedFd>) -> Result<Answer, Error> {
+        Ok(self.hold(request, fd)?.0)
+    }
+
+    /// As [`Place::ask`], with the connection, which ends when it is dropped.
+    fn hold(&self, request: &Request, fd: Option<&OwnedFd>) -> Result<(Answer, UnixStream), Error> {
         let (mut started, mut busy) = (0, 0);
         loop {
-            if let Some(answer) = self.ask_if_there(request, fd)? {
-                return Ok(answer);
+            if let Some(held) = self.hold_if_there(request, fd)? {
+                return Ok(held);
             }
             match self.start()? {
                 StartResult::Started if started < limits::START_ATTEMPTS_MAX => started += 1,
@@ -231,14 +240,22 @@ impl Place {
         request: &Request,
         fd: Option<&OwnedFd>,
     ) -> Result<Option<Answer>, Error> {
+        Ok(self.hold_if_there(request, fd)?.map(|(answer, _)| answer))
+    }
+
+    fn hold_if_there(
+        &self,
+        request: &Request,
+        fd: Option<&OwnedFd>,
+    ) -> Result<Option<(Answer, UnixStream)>, Error> {
         match self.try_ask(request, fd) {
-            Ok(answer) => Ok(Some(answer)),
+            Ok(held) => Ok(Some(held)),
             Err(error) if left(&error) => Ok(None),
             Err(error) => Err(Error::io("ask the gate")(error)),
         }
     }
 
-    fn try_ask(&self, request: &Request, fd: Option<&OwnedFd>) -> io::Result<Answer> {
+    fn try_ask(&self, request: &Request, fd: Option<&OwnedFd>) -> io::Result<(Answer, UnixStream)> {
         let bytes = protocol::encode(request, limits::REQUEST_BYTES_MAX)?;
         let mut stream = self.connect()?;
         let limit = Some(Duration::from_millis(limits::REQUEST_MS_MAX));
@@ -250,12 +267,16 @@ impl Place {
         stream.read_exact(&mut prefix)?;
         let mut answer = vec![0; protocol::length(prefix, limits::ANSWER_BYTES_MAX)?];
         stream.read_exact(&mut answer)?;
-        protocol::decode(&answer)
+        Ok((protocol::decode(&answer)?, stream))
+    }
+
+    fn open_dir(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(&self.dir, flags, Mode::empty())?)
     }
 
     fn connect(&self) -> io::Result<UnixStream> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = rustix::fs::open(&self.dir, flags, Mode::empty())?;
+        let dir = self.open_dir()?;
         // The name of a socket has room for 107 bytes, a path has not.
         let place = format!("/proc/self/fd/{}/{}", dir.as_raw_fd(), protocol::SOCKET);
         let kind = (AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC);

@@ -6,6 +6,7 @@
 mod activity;
 mod answer;
 mod body;
+mod caller;
 mod exchange;
 mod http;
 mod names;

@@ -33,7 +33,7 @@ mod server;
 mod task;
 mod words;
 
-pub use client::{MASTER_KEY, NetworkClient, ServerLaunch};
+pub use client::{CallerSocket, MASTER_KEY, NetworkClient, ServerLaunch};
 pub use error::Error;
 pub use flow::{Flow, Flows, Refusal};
 pub use network::{Grant, Network, Proxy, Scheme};

@@ -16,9 +16,11 @@ use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 
 /// Where a gate that speaks this form is asked, in its directory. A change of the form changes
 /// the name, so that a gate of an older program is left alone and ends by itself.
-pub(crate) const SOCKET: &str = "gate-2.sock";
+pub(crate) const SOCKET: &str = "gate-3.sock";
+/// What the name of each caller begins with, which is that of its socket beside it.
+pub(crate) const CALLER: &str = "caller-";
 /// What such a gate holds.
-pub(crate) const LOCK: &str = "gate-2.lock";
+pub(crate) const LOCK: &str = "gate-3.lock";
 
 /// What is asked.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,6 +28,8 @@ pub(crate) const LOCK: &str = "gate-2.lock";
 pub(crate) enum Request {
     /// Opens or changes a network. The descriptor, if any, is its listener.
     Open { sandbox: String, network: Network, secrets: Vec<SealedSecret> },
+    /// Opens a caller, for as long as the connection of this request stays.
+    Call { caller: String, network: Network, secrets: Vec<SealedSecret> },
     /// Seals a value, under an id that it has or a new one.
     Seal { id: Option<String>, terms: SecretTerms, value: SecretValue },
     /// Takes a secret from every sandbox, and ends what is under way with it.

@@ -137,15 +137,7 @@ pub fn git(remote_https_url: &str) -> Option<Vec<Grant>> {
 /// (full names, `*` for any characters); without any only to fetch. `None`: as [`git`].
 pub fn repository(remote_https_url: &str, refs: &[String]) -> Option<Vec<SecretPlace>> {
     let repository = Repository::parse(remote_https_url)?;
-    let place = |grant: Grant, refs: Option<Vec<String>>| SecretPlace {
-        grant,
-        headers: Vec::new(),
-        queries: Vec::new(),
-        fields: Vec::new(),
-        mints: Vec::new(),
-        aws_key_id: None,
-        refs,
-    };
+    let place = |grant, refs| SecretPlace { refs, ..SecretPlace::new(grant) };
     let mut places = repository.fetching().map(|grant| place(grant, Some(Vec::new()))).to_vec();
     if !refs.is_empty() {
         let refs_of = repository.grant("GET", "info/refs", Some("service=git-receive-pack"));

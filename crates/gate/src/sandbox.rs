@@ -25,7 +25,8 @@ pub(crate) struct Sandbox {
     /// `None`: it is closed.
     rules: watch::Sender<Option<Arc<Rules>>>,
     pub(crate) table: Table,
-    pub(crate) authority: Authority,
+    /// `None`: a caller, which trusts the gate with its requests as they are.
+    pub(crate) authority: Option<Authority>,
     pub(crate) outside: Arc<Outside>,
     room: Arc<Semaphore>,
 }
@@ -38,7 +39,7 @@ pub(crate) struct Targets {
 }
 
 impl Sandbox {
-    pub(crate) fn new(rules: Rules, authority: Authority, outside: Arc<Outside>) -> Self {
+    pub(crate) fn new(rules: Rules, authority: Option<Authority>, outside: Arc<Outside>) -> Self {
         Self {
             rules: watch::Sender::new(Some(Arc::new(rules))),
             table: Table::default(),

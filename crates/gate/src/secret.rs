@@ -103,6 +103,14 @@ impl fmt::Debug for SecretValue {
     }
 }
 
+impl SecretPlace {
+    /// A place to which a secret is sent in the usual headers.
+    pub fn new(grant: Grant) -> Self {
+        let (headers, queries, fields, mints) = <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
+        Self { grant, headers, queries, fields, mints, aws_key_id: None, refs: None }
+    }
+}
+
 impl SecretTerms {
     /// Whether they can be what was meant; otherwise a sentence.
     pub(crate) fn check(&self) -> Result<(), String> {

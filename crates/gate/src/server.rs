@@ -5,14 +5,14 @@
 
 mod confinement;
 mod control;
+mod directory;
 mod listener;
 mod registry;
 mod vault;
 
-use std::fs::{self, File, Permissions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
@@ -77,30 +77,17 @@ struct Server {
 }
 
 fn prepare(dir: &Path) -> Result<Server, Error> {
-    let owned = own(dir).map_err(Error::io("take the gate's directory"))?;
+    let owned = directory::own(dir).map_err(Error::io("take the gate's directory"))?;
     let lock = lock(dir)?;
-    let socket = listen(&owned).map_err(Error::io("listen in the gate's directory"))?;
+    directory::sweep(&owned).map_err(Error::io("sweep the gate's directory"))?;
+    let socket =
+        directory::listen(&owned, SOCKET).map_err(Error::io("listen in the gate's directory"))?;
     let outside = Outside::new().map_err(|error| Error::Start(error.to_string()))?;
     let vault = vault::Vault::open(&owned).map_err(Error::io("read the master key"))?;
     let registry = registry::Registry::new(&owned, Arc::new(outside), vault);
     let registry = registry.map_err(Error::io("keep authorities"))?;
     confinement::enter(&owned).map_err(Error::io("confine the gate"))?;
     Ok(Server { socket, registry, _lock: lock, dir: owned })
-}
-
-/// The directory, of which nobody else may have anything.
-fn own(dir: &Path) -> io::Result<OwnedFd> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = File::from(rustix::fs::open(dir, flags, Mode::empty())?);
-    let metadata = opened.metadata()?;
-    if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to another user"));
-    }
-    if metadata.mode() & 0o077 != 0 {
-        opened.set_permissions(Permissions::from_mode(0o700))?;
-    }
-    Ok(opened.into())
 }
 
 fn lock(dir: &Path) -> Result<File, Error> {
@@ -119,18 +106,6 @@ fn lock(dir: &Path) -> Result<File, Error> {
     }
 }
 
-fn listen(dir: &OwnedFd) -> io::Result<UnixListener> {
-    remove_socket(dir);
-    // The name of a socket has room for 107 bytes, a path has not.
-    let socket = UnixListener::bind(format!("/proc/self/fd/{}/{SOCKET}", dir.as_raw_fd()))?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
-}
-
-fn remove_socket(dir: &OwnedFd) {
-    let _ = rustix::fs::unlinkat(dir.as_fd(), SOCKET, rustix::fs::AtFlags::empty());
-}
-
 impl Server {
     fn run(self) -> io::Result<()> {
         // One thread: a request passes from one task to another and back without a wake-up
@@ -143,7 +118,7 @@ impl Server {
         let registry = Arc::new(self.registry);
         let served = runtime.block_on(control::serve(socket, registry));
         // Who connects from now on finds nobody, and starts another gate.
-        remove_socket(&self.dir);
+        directory::remove_socket(&self.dir, SOCKET);
         runtime.shutdown_background();
         served
     }

@@ -9,7 +9,6 @@ use outrigger_agent::json::depth;
 use outrigger_agent::limits::JSON_DEPTH_MAX;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Response, StatusCode, Url};
-use std::error::Error as _;
 use std::io::Read as _;
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
@@ -17,14 +16,15 @@ use tokio::time::timeout;
 
 use crate::fault::{Fault, JSON};
 use crate::halves::Halves;
+use crate::http::{SendError, reason};
 use crate::retry_policy::retry_after;
 use crate::wire::{Answer, CallIds, Decoder, Delta, Flow};
-use crate::{Api, Frame, Frames, RetryPolicy, codec, limits, sse};
+use crate::{Api, Frame, Frames, HttpClient, RetryPolicy, codec, limits, sse};
 
 /// What stays the same over the attempts of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
-    pub(crate) http: &'a reqwest::Client,
+    pub(crate) http: &'a HttpClient,
     pub(crate) api: Api,
     pub(crate) ids: CallIds,
     pub(crate) policy: &'a RetryPolicy,
@@ -185,27 +185,17 @@ pub(crate) fn place(url: &Url) -> String {
 }
 
 /// A request that got no answer: where nobody is there, the place is what is wrong.
-fn unreached(place: &str, error: reqwest::Error) -> Fault {
-    let connects = error.is_connect();
-    let reason = reason(error);
-    Fault::unavailable(if connects {
-        format!("no connection to {place}: {reason}")
-    } else {
-        reason
-    })
-}
-
-/// A transport's error with its causes, on one line, without the URL.
-pub(crate) fn reason(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut reason = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let text = cause.to_string();
-        if !reason.contains(&text) {
-            reason = format!("{reason}: {text}");
+fn unreached(place: &str, error: SendError) -> Fault {
+    match error {
+        SendError::Transport(error) if error.is_connect() => {
+            Fault::unavailable(format!("no connection to {place}: {}", reason(error)))
         }
-        source = cause.source();
+        SendError::Unreached(said) => {
+            Fault::unavailable(format!("no connection to {place}: {said}"))
+        }
+        SendError::Denied(said) => Fault::denied(said),
+        error @ (SendError::Transport(_) | SendError::NoGate(_)) => {
+            Fault::unavailable(error.words())
+        }
     }
-    reason
 }

@@ -1,54 +1,26 @@
 //! The client of a provider: the same attempts around each of the wires.
 //!
 //! Owns retries and nothing of a wire. A request is written once and its bytes
-//! are shared by all attempts. Must never follow a redirect, use a proxy from the
-//! environment, or let the HTTP library retry on its own.
+//! are shared by all attempts.
 
 use async_trait::async_trait;
 use outrigger_agent::{Origin, Reply, Stop, Usage};
 use reqwest::header::HeaderMap;
-use reqwest::{Method, Url, redirect, retry};
+use reqwest::{Method, Url};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::attempt::{Call, attempt};
 use crate::wire::{Answer, CallIds};
 use crate::{
-    Description, Endpoint, Error, Frame, Frames, Model, Request, RetryPolicy, codec, endpoint,
-    limits,
+    Description, Endpoint, Error, Frame, Frames, HttpClient, Model, Request, RetryPolicy, codec,
+    endpoint,
 };
-
-/// Why no HTTP client could be made: the machine's fault, for example because it
-/// has no certificates.
-#[derive(Debug, thiserror::Error)]
-#[error("no HTTPS client can be made; check that the system's CA certificates are installed")]
-pub struct HttpError(#[source] reqwest::Error);
-
-/// The HTTP client that endpoints are asked with, of which only this crate makes one.
-pub type HttpClient = reqwest::Client;
-
-/// The HTTP client that all endpoints share, with its pool of connections.
-///
-/// # Errors
-/// If the system's certificates can't be used.
-pub fn http(connect: Duration) -> Result<reqwest::Client, HttpError> {
-    reqwest::Client::builder()
-        .user_agent(concat!("outrigger/", env!("CARGO_PKG_VERSION")))
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .retry(retry::never())
-        .referer(false)
-        .tcp_nodelay(true)
-        .connect_timeout(connect)
-        .pool_idle_timeout(Duration::from_millis(limits::POOL_IDLE_MS))
-        .build()
-        .map_err(HttpError)
-}
 
 /// A model behind an endpoint.
 #[derive(Debug)]
 pub struct Client {
-    http: reqwest::Client,
+    http: HttpClient,
     endpoint: Endpoint,
     url: Url,
     headers: HeaderMap,
@@ -64,7 +36,7 @@ impl Client {
     /// # Errors
     /// What is wrong with the endpoint.
     pub fn new(
-        http: reqwest::Client,
+        http: HttpClient,
         endpoint: Endpoint,
         policy: RetryPolicy,
     ) -> Result<Self, endpoint::Error> {

@@ -53,6 +53,17 @@ impl fmt::Debug for Endpoint {
     }
 }
 
+/// Whom requests go to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerAddress {
+    /// Whether TLS is spoken there.
+    pub is_tls: bool,
+    /// Its name, or the literal of its address without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+}
+
 /// What is wrong with an endpoint: the configuration's fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -99,18 +110,7 @@ impl Endpoint {
 
     /// Where a path behind the version of the API is, and the host.
     pub(crate) fn at(&self, path: &str) -> Result<(Url, String), Error> {
-        let mut url =
-            Url::parse(self.base_url.trim()).map_err(|_| Error::BaseUrl("is not a URL"))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(Error::BaseUrl("is neither http nor https"));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(Error::BaseUrl("contains a name or a password; give a key or a header"));
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err(Error::BaseUrl("contains a query or a fragment"));
-        }
-        let host = url.host_str().ok_or(Error::BaseUrl("has no host"))?.to_owned();
+        let (mut url, host) = parse(&self.base_url)?;
         let base = url.path().trim_end_matches('/').to_owned();
         let versioned = match self.api {
             // Anthropic's own clients take the base without the version.
@@ -194,6 +194,33 @@ impl Endpoint {
         }
         Ok(())
     }
+}
+
+/// The server of a base URL.
+///
+/// # Errors
+/// [`Error::BaseUrl`].
+pub fn server(base_url: &str) -> Result<ServerAddress, Error> {
+    let (url, host) = parse(base_url)?;
+    let port = url.port_or_known_default().ok_or(Error::BaseUrl("has no port"))?;
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    Ok(ServerAddress { is_tls: url.scheme() == "https", host, port })
+}
+
+/// A base URL and its host, as a URL has it.
+fn parse(base_url: &str) -> Result<(Url, String), Error> {
+    let url = Url::parse(base_url.trim()).map_err(|_| Error::BaseUrl("is not a URL"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Error::BaseUrl("is neither http nor https"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Error::BaseUrl("contains a name or a password; give a key or a header"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(Error::BaseUrl("contains a query or a fragment"));
+    }
+    let host = url.host_str().ok_or(Error::BaseUrl("has no host"))?.to_owned();
+    Ok((url, host))
 }
 
 /// Whether a host of a URL is this machine.

@@ -57,6 +57,11 @@ impl Fault {
         Self::new(ModelFault::Unavailable, Retry::Backoff, message.into())
     }
 
+    /// A request that the gate does not pass on, nor would the next time.
+    pub(crate) fn denied(message: impl Into<String>) -> Self {
+        Self::new(ModelFault::Invalid, Retry::Never, message.into())
+    }
+
     /// A conversation that does not fit: never retried as it is.
     pub(crate) fn context_too_long(message: impl Into<String>) -> Self {
         Self::new(ModelFault::ContextTooLong, Retry::Never, message.into())

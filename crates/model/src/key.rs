@@ -1,11 +1,12 @@
-//! A provider's key: given by the composition root, seen by the provider alone.
+//! What stands for a provider's key: given by the composition root, seen by the gate alone,
+//! which sends the key in its place.
 //!
 //! Must never be printed, serialised, logged, or read from the environment here.
 
 use reqwest::header::HeaderValue;
 use std::fmt;
 
-/// A key. Its text leaves this type only as a header marked sensitive.
+/// A key, or the placeholder that the gate takes for one. Its text leaves this type only as a header marked sensitive.
 #[derive(Clone)]
 pub struct Key(String);
 

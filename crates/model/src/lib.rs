@@ -22,6 +22,7 @@ mod gemini;
 mod halves;
 #[cfg(test)]
 mod hard_turn;
+mod http;
 mod json;
 pub mod key;
 pub mod limits;
@@ -40,9 +41,10 @@ mod vision;
 mod wire;
 
 pub use api::Api;
-pub use client::{Client, HttpClient, HttpError, http};
+pub use client::Client;
 pub use endpoint::Endpoint;
 pub use error::{Error, ProviderFailure};
+pub use http::{Gateway, HttpClient, HttpError, http};
 pub use key::Key;
 pub use listing::{ListedModel, list};
 pub use picture::PictureBytes;

@@ -22,8 +22,8 @@ pub const IDLE_MS: u64 = 300_000;
 pub const ATTEMPT_MS: u64 = 3_600_000;
 /// Time that a finished stream may take to close, so that its connection can be used again.
 pub const DRAIN_MS: u64 = 100;
-/// Time that an unused connection is kept.
-pub const POOL_IDLE_MS: u64 = 90_000;
+/// Time that an unused connection is kept: shorter than the gate keeps it.
+pub const POOL_IDLE_MS: u64 = 50_000;
 
 /// One event of a stream, its field names and line ends included. The largest is the
 /// last one of OpenAI Responses, which repeats all items of the reply.

@@ -9,8 +9,9 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
-use crate::attempt::{place, reason};
-use crate::{Api, Endpoint, endpoint, limits, prices};
+use crate::attempt::place;
+use crate::http::reason;
+use crate::{Api, Endpoint, HttpClient, endpoint, limits, prices};
 
 /// A model that a provider offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +69,7 @@ impl Error {
 /// # Errors
 /// [`Error`], at the latest when `wait` is over.
 pub async fn list(
-    http: &reqwest::Client,
+    http: &HttpClient,
     endpoint: &Endpoint,
     wait: Duration,
 ) -> Result<Vec<ListedModel>, Error> {
@@ -95,19 +96,16 @@ fn url(endpoint: &Endpoint) -> Result<Url, endpoint::Error> {
     Ok(url)
 }
 
-async fn ask(
-    http: &reqwest::Client,
-    request: reqwest::Request,
-    place: &str,
-) -> Result<Vec<u8>, Error> {
-    let unanswered = |error| Error::Unanswered { place: place.to_owned(), detail: reason(error) };
-    let mut response: Response = http.execute(request).await.map_err(unanswered)?;
+async fn ask(http: &HttpClient, request: reqwest::Request, place: &str) -> Result<Vec<u8>, Error> {
+    let unanswered = |detail| Error::Unanswered { place: place.to_owned(), detail };
+    let sent = http.execute(request).await;
+    let mut response: Response = sent.map_err(|error| unanswered(error.words()))?;
     if response.status() != StatusCode::OK {
         let status = response.status().as_u16();
         return Err(Error::Refused { place: place.to_owned(), status });
     }
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(unanswered)? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| unanswered(reason(error)))? {
         body.extend_from_slice(&chunk);
         if body.len() > limits::LISTING_BYTES_MAX {
             return Err(Error::Unreadable { place: place.to_owned() });

@@ -8,6 +8,7 @@ use crate::command::{
     Egress, Gc, Inbox, Init, ManPages, Memory, Models, Policy, PruneSessions, RemoveSessions,
     Restore, Run, Sandboxes, Secrets, Sessions, Skills, StopSessions, Tools, Trust,
 };
+use crate::config::ModelFile;
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]
@@ -126,6 +127,28 @@ pub(crate) enum Command {
     /// Write a page for man(1) of each command, for whoever packages the program.
     #[command(name = "man", hide = true)]
     ManPages(ManPages),
+}
+
+impl Cli {
+    /// What the command line says of the model, where it is a command that may ask one.
+    pub(crate) fn model(&self) -> Option<ModelFile> {
+        let Some(command) = &self.command else {
+            return Some(ModelFile::flags(&self.converse.model));
+        };
+        match command {
+            Command::Run(run) => Some(ModelFile::flags(&run.model)),
+            Command::Init(asked) => Some(ModelFile::flags(&asked.model)),
+            Command::Models(asked) => Some(ModelFile::flags(&asked.model)),
+            Command::Sessions(Sessions::Resume { model, .. }) => Some(ModelFile::instead(model)),
+            Command::Sessions(_)
+            | Command::Attach(_)
+            | Command::Approve(_)
+            | Command::Deny(_)
+            | Command::Detached(_)
+            | Command::Doctor(_) => Some(ModelFile::default()),
+            _ => None,
+        }
+    }
 }
 
 impl Command {

@@ -39,7 +39,7 @@ use crate::{flags, limits};
 
 pub(crate) use self::budget::{Budget, BudgetFile, Dollars, limit};
 pub(crate) use self::mcp_json::NamedServers;
-pub(crate) use self::model::{ModelChoice, ModelFile, ProviderModel};
+pub(crate) use self::model::{ModelChoice, ModelFile, ProviderModel, SEALED_KEYS};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::provider::Provider;
 pub(crate) use self::retention::{Retention, RetentionFile};
@@ -341,7 +341,8 @@ impl Config {
             server.token_env.iter().chain(server.headers_env.values()).cloned().collect()
         };
         let of_servers = self.tools.values().flat_map::<Vec<_>, _>(of_server);
-        usual.chain(self.model.api_key_env.clone()).chain(of_servers).collect()
+        let sealed = [SEALED_KEYS.to_owned()];
+        usual.chain(self.model.api_key_env.clone()).chain(of_servers).chain(sealed).collect()
     }
 
     /// What holds for accounts of which nothing was set.

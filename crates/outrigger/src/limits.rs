@@ -226,6 +226,8 @@ pub(crate) const PRINTED_ROWS_MAX: usize = 300;
 pub(crate) const SETTINGS_BYTES_MAX: u64 = 1 << 20;
 /// Files with sources of apt that are read.
 pub(crate) const APT_FILES_MAX: usize = 64;
+/// Characters of a key; a shorter word opens nothing.
+pub(crate) const KEY_CHARS_MIN: usize = 8;
 /// Connections of a container that wait for the gate to take them.
 pub(crate) const CONNECTIONS_WAITING_MAX: usize = 256;
 /// Bytes of a secret that is typed or piped.

@@ -66,6 +66,10 @@ fn main() -> ExitCode {
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let cli = cli::Cli::parse();
     let json = cli.command.as_ref().is_some_and(cli::Command::wants_json);
+    if let Err(failure) = hand_keys_over(&cli) {
+        show::failure(&failure, json);
+        return failure.code();
+    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = match runtime {
@@ -86,4 +90,12 @@ fn main() -> ExitCode {
             failure.code()
         }
     }
+}
+
+/// Leaves no key in this process, whose environment others are started with.
+fn hand_keys_over(cli: &cli::Cli) -> exit::Outcome {
+    let Some(asked) = cli.model() else { return Ok(()) };
+    let global = &cli.global;
+    let paths = paths::Paths::resolve(global.data_dir.clone(), global.config.clone())?;
+    models::hand_over(&paths, asked)
 }

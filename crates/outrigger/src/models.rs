@@ -1,22 +1,23 @@
 //! Opens the model that the configuration names.
 
 use outrigger_agent::ModelSpec;
-use outrigger_model::{
-    Client, Endpoint, HttpClient, Key, Model, RetryPolicy, ScriptedModel, limits,
-};
+use outrigger_model::{Client, Model, RetryPolicy, ScriptedModel};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::config::{ModelChoice, ModelFile, Provider, ProviderModel};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::NewModel;
-use crate::limits as own;
+use crate::paths::Paths;
 
 mod choose;
+mod hand_over;
+mod keys;
 mod offers;
+mod reach;
 
 pub(crate) use choose::{candidates, choose, converses, of_listed, variable};
+pub(crate) use hand_over::hand_over;
 pub(crate) use offers::{ProviderSurvey, survey};
 
 /// The provider's name of a script.
@@ -33,8 +34,8 @@ pub(crate) struct OpenedModel {
     pub(crate) spec: ModelSpec,
 }
 
-/// Opens it. Keys come from the environment, and go nowhere but into the client.
-pub(crate) fn open(choice: &ModelChoice) -> Outcome<OpenedModel> {
+/// Opens it, and a way to it through the gate, which has the key.
+pub(crate) async fn open(paths: &Paths, choice: &ModelChoice) -> Outcome<OpenedModel> {
     match choice {
         ModelChoice::Unset => Err(unset()),
         ModelChoice::Bundled(text) => scripted(text, BUNDLED.to_owned()),
@@ -42,12 +43,12 @@ pub(crate) fn open(choice: &ModelChoice) -> Outcome<OpenedModel> {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             scripted(&read(&path)?, path.display().to_string())
         }
-        ModelChoice::Provider(model) => provider(model),
+        ModelChoice::Provider(model) => provider(paths, model).await,
     }
 }
 
 /// Nothing says which model is meant, and none was found.
-fn unset() -> Failure {
+pub(crate) fn unset() -> Failure {
     let keys = Provider::all().into_iter().filter_map(|provider| provider.key_env);
     let mut keys: Vec<_> = keys.collect();
     keys.dedup();
@@ -59,11 +60,15 @@ fn unset() -> Failure {
 }
 
 /// The model that a session was opened with.
-pub(crate) fn reopen(spec: &ModelSpec, config: &ModelFile) -> Outcome<OpenedModel> {
+pub(crate) async fn reopen(
+    paths: &Paths,
+    spec: &ModelSpec,
+    config: &ModelFile,
+) -> Outcome<OpenedModel> {
     let address = spec.address.clone();
     match (spec.provider.as_str(), address.as_deref()) {
-        (SCRIPT, Some(BUNDLED)) => return open(&ModelChoice::Bundled(DEMO_TURNS)),
-        (SCRIPT, Some(path)) => return open(&ModelChoice::Script(path.into())),
+        (SCRIPT, Some(BUNDLED)) => return open(paths, &ModelChoice::Bundled(DEMO_TURNS)).await,
+        (SCRIPT, Some(path)) => return open(paths, &ModelChoice::Script(path.into())).await,
         _ => {}
     }
     let Some(provider) = Provider::named(&spec.provider) else {
@@ -71,13 +76,14 @@ pub(crate) fn reopen(spec: &ModelSpec, config: &ModelFile) -> Outcome<OpenedMode
         return Err(Failure::new(Kind::Usage, text));
     };
     let same = config.provider.as_ref().is_none_or(|configured| *configured == provider);
-    open(&ModelChoice::Provider(Box::new(ProviderModel {
+    let model = ProviderModel {
         base_url: address,
         api_key_env: config.api_key_env.clone().filter(|_| same),
         context_tokens: Some(spec.context_tokens),
         output_tokens_max: Some(spec.output_tokens_max),
         ..config.model_of(provider, spec.name.clone())
-    })))
+    };
+    open(paths, &ModelChoice::Provider(Box::new(model))).await
 }
 
 /// What is asked for in the place of a session's model. What is not said stays as it was: the
@@ -96,12 +102,8 @@ pub(crate) fn instead(spec: &ModelSpec, config: &ModelFile, asked: &NewModel) ->
         attempts_max: config.attempts_max,
         ..ModelFile::default()
     };
-    file.overlay(ModelFile {
-        provider: asked.provider.clone().or(told),
-        name: asked.model.clone(),
-        base_url: asked.base_url.clone(),
-        ..ModelFile::default()
-    });
+    let asked = ModelFile::instead(asked);
+    file.overlay(ModelFile { provider: asked.provider.clone().or(told), ..asked });
     file
 }
 
@@ -129,64 +131,15 @@ fn scripted(text: &str, address: String) -> Outcome<OpenedModel> {
     Ok(OpenedModel { model, spec })
 }
 
-fn provider(model: &ProviderModel) -> Outcome<OpenedModel> {
-    let endpoint = endpoint(model)?;
-    let unusable = |error: &(dyn std::error::Error + 'static)| {
-        Failure::from_error(Kind::Usage, error)
-            .hint("Correct --base-url, OUTRIGGER_BASE_URL or model.base_url: `https://host/path`, as the provider documents it.")
-    };
-    let http = http()?;
+async fn provider(paths: &Paths, model: &ProviderModel) -> Outcome<OpenedModel> {
+    let (http, endpoint) = reach::reach(paths, model).await?;
     let policy = RetryPolicy::new(uuid::Uuid::new_v4().as_u64_pair().0);
     let attempts_max = model.attempts_max.unwrap_or(policy.attempts_max);
     let policy = RetryPolicy { attempts_max, ..policy };
-    let client = Client::new(http, endpoint, policy).map_err(|error| unusable(&error))?;
+    let client = Client::new(http, endpoint, policy).map_err(|error| reach::unusable(&error))?;
     let opened: Arc<dyn Model> = Arc::new(client);
     let spec = model_spec(&*opened, model.provider.name, model.base_url.clone());
     Ok(OpenedModel { model: opened, spec })
-}
-
-/// The client of HTTP that models are asked with.
-fn http() -> Outcome<HttpClient> {
-    outrigger_model::http(Duration::from_millis(limits::CONNECT_MS))
-        .map_err(|error| Failure::from_error(Kind::ModelFailed, &error))
-}
-
-/// Where a model is, and with which key.
-fn endpoint(model: &ProviderModel) -> Outcome<Endpoint> {
-    let provider = &model.provider;
-    let at_home = model.base_url.is_none();
-    Ok(Endpoint {
-        api: provider.wire,
-        base_url: model.base_url.clone().unwrap_or_else(|| provider.base_url.to_owned()),
-        key: key(model)?,
-        http_hosts: model.http_hosts.clone(),
-        headers: Vec::new(),
-        model: model.name.clone(),
-        context_tokens: model.context_tokens.unwrap_or(own::CONTEXT_TOKENS_DEFAULT),
-        output_tokens_max: model.output_tokens_max.unwrap_or(own::OUTPUT_TOKENS_DEFAULT),
-        prompt_cache_key: at_home && provider.prompt_cache_key,
-        body: Vec::new(),
-    })
-}
-
-/// The key, from the environment variable that the configuration or the provider names.
-fn key(model: &ProviderModel) -> Outcome<Option<Key>> {
-    let named = model.api_key_env.as_deref();
-    let Some(variable) = named.or(model.provider.key_env) else { return Ok(None) };
-    match std::env::var(variable) {
-        Ok(text) if !text.is_empty() => Key::new(&text).map(Some).map_err(|error| {
-            Failure::new(Kind::Auth, format!("{variable} holds no usable key: {error}"))
-        }),
-        // A server of one's own often wants none.
-        _ if model.base_url.is_some() && named.is_none() => Ok(None),
-        _ => Err(Failure::new(
-            Kind::Auth,
-            format!("the environment variable {variable} holds no key"),
-        )
-        .hint(format!(
-            "Set {variable}, or name another variable with model.api_key_env in the configuration."
-        ))),
-    }
 }
 
 /// What a session records of its model, so that it can be resumed with the same one.

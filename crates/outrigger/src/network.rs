@@ -1,5 +1,6 @@
 //! What sandboxes may reach: the words of a person, and the gate that holds to them.
 
+pub(crate) mod caller;
 mod egress;
 mod environment;
 mod grants;

@@ -9,8 +9,10 @@ use hyper::{Response, StatusCode};
 
 use super::body::Outgoing;
 use crate::flow::Refusal;
+use crate::host::Target;
 
-const REFUSED: HeaderName = HeaderName::from_static("x-outrigger-refused");
+/// The kind of a refusal.
+pub(super) const REFUSED: HeaderName = HeaderName::from_static("x-outrigger-refused");
 
 /// Why a request is not passed on.
 #[derive(Debug)]
@@ -20,6 +22,9 @@ pub(super) struct Denial {
     /// One sentence, without who says it.
     pub(super) words: String,
 }
+
+/// A request that goes nowhere, with its target where it names one.
+pub(super) type Denied = (Option<Target>, Denial);
 
 impl Denial {
     pub(super) fn new(refusal: Refusal, status: StatusCode, words: impl Into<String>) -> Self {

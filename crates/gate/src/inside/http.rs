@@ -10,6 +10,7 @@ use hyper::header::{
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{Request, Uri, Version};
 
+use super::answer::REFUSED;
 use crate::host::Target;
 use crate::outside::WholeUrls;
 
@@ -68,10 +69,12 @@ pub(super) fn clean_request(headers: &mut HeaderMap) {
     }
 }
 
-/// What of an answer does not go on. Another service for the host would be past the gate.
+/// What of an answer does not go on. Another service for the host would be past the gate, and
+/// what the gate refuses nobody else says.
 pub(super) fn clean_response(headers: &mut HeaderMap) {
     remove_hop(headers);
     headers.remove(ALT_SVC);
+    headers.remove(REFUSED);
 }
 
 /// About as many bytes as headers are on the wire.

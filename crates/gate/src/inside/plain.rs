@@ -13,14 +13,14 @@ use hyper::upgrade::{OnUpgrade, Parts};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 
-use super::answer::Denial;
+use super::answer::{Denial, Denied};
 use super::body::Outgoing;
 use super::names::{hosts_agree, mismatch};
 use super::relay::relay;
 use super::session::Session;
 use super::socket::Socket;
 use super::strict::Strict;
-use super::{serving, tunnel};
+use super::{caller, serving, tunnel};
 use crate::host::{Target, parse_authority};
 use crate::network::Scheme;
 
@@ -73,6 +73,9 @@ async fn answer(
     onward: &Onward,
     mut request: Request<Incoming>,
 ) -> Response<Outgoing> {
+    if session.sandbox.authority.is_none() {
+        return caller::answer(session, request).await;
+    }
     if request.method() == Method::CONNECT {
         let connected = connect(session, &request);
         return match connected {
@@ -96,8 +99,6 @@ async fn answer(
         }
     }
 }
-
-type Denied = (Option<Target>, Denial);
 
 fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Denied> {
     let uri = request.uri();

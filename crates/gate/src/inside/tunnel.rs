@@ -57,7 +57,8 @@ async fn handshake(
     if name.as_deref() != target.host.name() {
         return Err(Refusal::Mismatch);
     }
-    let config = session.sandbox.authority.server(&target.host).map_err(|_| Refusal::Limit)?;
+    let authority = session.sandbox.authority.as_ref().ok_or(Refusal::NotTls)?;
+    let config = authority.server(&target.host).map_err(|_| Refusal::Limit)?;
     // Who does not trust the authority leaves here, which says nothing about the host.
     let stream = timeout(limit, Box::pin(hello.into_stream(config))).await;
     stream.map_err(|_| Refusal::NotTls)?.map_err(|_| Refusal::NotTls)

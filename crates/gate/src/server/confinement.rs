@@ -22,7 +22,7 @@ use crate::limits;
 
 /// Of the gate's directory.
 const KEEP: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
-    ReadFile | ReadDir | WriteFile | Truncate | RemoveFile | MakeReg
+    ReadFile | ReadDir | WriteFile | Truncate | RemoveFile | MakeReg | MakeSock
 });
 
 /// Confines this thread for good. `dir`: the gate's directory.

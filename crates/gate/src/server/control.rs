@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
-use super::registry::Registry;
+use super::registry::{CallerLease, Registry};
 use crate::protocol::{self, Answer, Request};
 use crate::{limits, passing, task};
 
@@ -53,21 +53,36 @@ pub(super) async fn serve(socket: UnixListener, registry: Arc<Registry>) -> io::
         task::start(async move {
             let limit = Duration::from_millis(limits::REQUEST_MS_MAX);
             // Whoever hung up or said nothing gets no answer.
-            let _ = tokio::time::timeout(limit, answer(stream, &registry)).await;
+            let answered = tokio::time::timeout(limit, answer(stream, &registry)).await;
             drop(permit);
+            if let Ok(Ok(Some((mut stream, lease)))) = answered {
+                // Nothing more is said on it: it ends when the caller's process does.
+                let _ = stream.read(&mut [0]).await;
+                registry.leave(&lease);
+            }
         });
     }
 }
 
-async fn answer(mut stream: UnixStream, registry: &Registry) -> io::Result<()> {
+/// Answers a request. A connection that stays is given back, with what it is for.
+async fn answer(
+    mut stream: UnixStream,
+    registry: &Registry,
+) -> io::Result<Option<(UnixStream, CallerLease)>> {
     let peer = rustix::net::sockopt::socket_peercred(&stream)?;
     if peer.uid != rustix::process::geteuid() {
-        return Ok(());
+        return Ok(None);
     }
     let (request, fd) = receive(&mut stream).await?;
+    let mut lease = None;
     let answer = match request {
         Request::Open { sandbox, network, secrets } => {
             registry.open(&sandbox, &network, &secrets, fd)
+        }
+        Request::Call { caller, network, secrets } => {
+            let (answer, opened) = registry.call(&caller, &network, &secrets);
+            lease = opened;
+            answer
         }
         Request::Seal { id, terms, value } => registry.seal(id, terms, &value),
         Request::Revoke { secret } => registry.revoke(&secret),
@@ -83,7 +98,15 @@ async fn answer(mut stream: UnixStream, registry: &Registry) -> io::Result<()> {
             limits::ANSWER_BYTES_MAX,
         )?,
     };
-    stream.write_all(&bytes).await
+    let written = stream.write_all(&bytes).await;
+    match (written, lease) {
+        (Ok(()), lease) => Ok(lease.map(|lease| (stream, lease))),
+        (Err(error), Some(lease)) => {
+            registry.leave(&lease);
+            Err(error)
+        }
+        (Err(error), None) => Err(error),
+    }
 }
 
 async fn receive(stream: &mut UnixStream) -> io::Result<(Request, Option<OwnedFd>)> {

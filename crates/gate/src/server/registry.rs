@@ -2,6 +2,8 @@
 //!
 //! Owns which there are, their listeners, and where their authorities are kept.
 
+mod caller;
+
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,9 +23,13 @@ use crate::sandbox::{Arrival, Authority, Outcome, Sandbox};
 use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 use crate::{inside, limits, task};
 
+pub(super) use caller::CallerLease;
+
 /// The sandboxes of a gate.
 #[derive(Debug)]
 pub(super) struct Registry {
+    /// The gate's own directory, and what is in it.
+    dir: OwnedFd,
     authorities: OwnedFd,
     outside: Arc<Outside>,
     vault: Vault,
@@ -48,7 +54,8 @@ impl Registry {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let authorities = rustix::fs::openat(dir, name, flags, Mode::empty())?;
-        Ok(Self { authorities, outside, vault, sandboxes: Mutex::default() })
+        let dir = dir.try_clone()?;
+        Ok(Self { dir, authorities, outside, vault, sandboxes: Mutex::default() })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -104,6 +111,20 @@ impl Registry {
         Answer::Taken
     }
 
+    /// What a name is to have.
+    fn rules(
+        &self,
+        name: &str,
+        network: &Network,
+        secrets: &[SealedSecret],
+    ) -> Result<Rules, String> {
+        if !is_name(name) {
+            return Err("the sandbox has a name that the gate does not take".to_owned());
+        }
+        let held = secrets.iter().map(|secret| self.vault.hold(secret, name));
+        Rules::new(network, held.collect::<Result<_, _>>()?)
+    }
+
     fn try_open(
         &self,
         name: &str,
@@ -111,11 +132,7 @@ impl Registry {
         secrets: &[SealedSecret],
         fd: Option<OwnedFd>,
     ) -> Result<OpenedNetwork, String> {
-        if !is_name(name) {
-            return Err("the sandbox has a name that the gate does not take".to_owned());
-        }
-        let held = secrets.iter().map(|secret| self.vault.hold(secret, name));
-        let rules = Rules::new(network, held.collect::<Result<_, _>>()?)?;
+        let rules = self.rules(name, network, secrets)?;
         let placeholders = rules.secrets.shown();
         if let Some(fd) = &fd {
             listener::check(fd).map_err(|error| format!("the listener is of no use: {error}"))?;
@@ -137,7 +154,8 @@ impl Registry {
                 let provider = self.outside.provider();
                 let authority = Authority::open(self.authorities.as_fd(), name, provider)
                     .map_err(|error| format!("the sandbox gets no authority: {error}"))?;
-                let sandbox = Arc::new(Sandbox::new(rules, authority, Arc::clone(&self.outside)));
+                let outside = Arc::clone(&self.outside);
+                let sandbox = Arc::new(Sandbox::new(rules, Some(authority), outside));
                 entry.insert(Entry { sandbox, accepting: None, is_stale: false })
             }
         };
@@ -145,7 +163,8 @@ impl Registry {
         if let Some(fd) = fd {
             entry.accepting = Some(accept(fd, &entry.sandbox));
         }
-        let authority = entry.sandbox.authority.pem().to_owned();
+        let authority = entry.sandbox.authority.as_ref();
+        let authority = authority.ok_or("a caller has that name")?.pem().to_owned();
         Ok(OpenedNetwork { authority, placeholders })
     }
 

@@ -22,8 +22,7 @@ fn value(text: &str) -> SecretValue {
 fn place(port: u16, paths: &[&str]) -> SecretPlace {
     let mut grant = grant("localhost", port, Scheme::Https);
     grant.paths = paths.iter().map(|path| (*path).to_owned()).collect();
-    let (headers, queries, fields, mints) = Default::default();
-    SecretPlace { grant, headers, queries, fields, mints, aws_key_id: None, refs: None }
+    SecretPlace::new(grant)
 }
 
 fn terms(places: Vec<SecretPlace>) -> SecretTerms {

@@ -82,6 +82,10 @@ impl Gate {
                 && program == std::env::current_exe().unwrap()
             {
                 let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+                while std::fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
+                    // poll: its sockets are closed before its program is gone
+                    std::thread::sleep(Duration::from_millis(1));
+                }
             }
         }
     }
@@ -265,6 +269,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if !self.more().await {
                 return None;
             }
+        }
+    }
+
+    /// Waits for a text.
+    pub(crate) async fn until(&mut self, text: &str) {
+        while !self.read.windows(text.len()).any(|read| read == text.as_bytes()) {
+            assert!(self.more().await, "it ended before {text:?}");
         }
     }
 

@@ -8,7 +8,8 @@ use outrigger_agent::{
     ToolResult, ToolSpec,
 };
 use outrigger_model::{
-    Api, Client, Endpoint, Error, Frame, Frames, Key, Model, Purpose, Request, RetryPolicy,
+    Api, Client, Endpoint, Error, Frame, Frames, HttpClient, Key, Model, Purpose, Request,
+    RetryPolicy,
 };
 
 /// The hard assistant turn on a wire, and the items that must come back.
@@ -48,7 +49,7 @@ pub(crate) fn endpoint(api: Api, base_url: &str) -> Endpoint {
 
 pub(crate) fn client_of(endpoint: Endpoint, policy: RetryPolicy) -> Client {
     let http = outrigger_model::http(Duration::from_secs(5)).unwrap();
-    Client::new(http, endpoint, policy).unwrap()
+    Client::new(HttpClient::direct(http), endpoint, policy).unwrap()
 }
 
 pub(crate) fn client(api: Api, base_url: &str, policy: RetryPolicy) -> Client {

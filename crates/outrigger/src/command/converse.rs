@@ -54,7 +54,7 @@ pub(crate) struct Converse {
 pub(crate) async fn execute(paths: &Paths, asked: &Converse) -> Outcome<u8> {
     let mut config = Config::load(paths.configs(), &asked.model, Limits::default())?;
     let network = config.reach(&asked.net)?;
-    let model = models::choose(&config.model).await?;
+    let model = models::choose(paths, &config.model).await?;
     let dir =
         std::fs::canonicalize(".").map_err(|error| Failure::from_error(Kind::NotFound, &error))?;
     let context = Context::new(paths, config, model, dir);

@@ -39,7 +39,10 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
     };
     let tools = ToolReport::make(&config);
     let mirrors = network::mirrors();
-    let model = models::choose(&config.model).await.and_then(|choice| models::open(&choice));
+    let model = match models::choose(paths, &config.model).await {
+        Ok(choice) => models::open(paths, &choice).await,
+        Err(failure) => Err(failure),
+    };
     if screen.is_json() {
         show::line(&json!({
             "type": "doctor",

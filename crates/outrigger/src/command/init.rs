@@ -38,12 +38,12 @@ pub(crate) async fn execute(paths: &Paths, init: Init) -> Outcome<u8> {
     let asked = ModelFile::flags(&init.model);
     let candidates = models::candidates(&asked, &models::variable)?;
     let mut screen = Screen::new(init.output);
-    let asking = models::survey(&asked, candidates);
+    let asking = models::survey(paths, &asked, candidates);
     let surveys = screen.during("looking for keys and servers", asking).await;
     surveys.iter().for_each(|survey| tell(&screen, survey));
     let mut choices = choices(&asked, &surveys);
     if choices.is_empty() {
-        models::open(&models::choose(&asked).await?)?;
+        models::open(paths, &models::choose(paths, &asked).await?).await?;
         let text = "no provider that was found has a model";
         return Err(Failure::new(Kind::NotFound, text).hint("Name one with --model."));
     }

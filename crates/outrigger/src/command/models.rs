@@ -27,7 +27,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Models) -> Outcome<u8> {
     let candidates = models::candidates(&config.model, &models::variable)?;
     let only = candidates.len() == 1;
     let mut screen = Screen::new(asked.output);
-    let asking = models::survey(&config.model, candidates);
+    let asking = models::survey(paths, &config.model, candidates);
     let mut surveys = screen.during("asking providers for their models", asking).await;
     if let (true, Some(survey)) = (only, surveys.pop_if(|survey| survey.models.is_err())) {
         survey.models?;

@@ -65,7 +65,7 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     let mut config = Config::load(paths.configs(), &run.model, run.limits)?;
     let model = match run.goes_on {
         true => None,
-        false => Some(models::choose(&config.model).await?),
+        false => Some(models::choose(paths, &config.model).await?),
     };
     let driver = if run.detach { Driver::Detached } else { Driver::Here };
     let dir = std::fs::canonicalize(&run.dir).map_err(|error| {

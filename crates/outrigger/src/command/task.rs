@@ -85,7 +85,7 @@ pub(crate) async fn open(
     task: Task,
     screen: &mut Screen,
 ) -> Outcome<OpenedTask> {
-    let mut opened = models::open(&task.model)?;
+    let mut opened = models::open(paths, &task.model).await?;
     for message in &task.messages {
         ensure_shown(&opened.spec.name, std::iter::empty(), &message.pictures)?;
     }

@@ -5,7 +5,11 @@ use std::path::PathBuf;
 
 use super::provider::Provider;
 use super::range::Whole;
-use crate::flags::Model;
+use crate::flags::{Model, NewModel};
+
+/// The variable that holds keys as the gate has sealed them: JSON, by the names of the variables
+/// that held them.
+pub(crate) const SEALED_KEYS: &str = "OUTRIGGER_SEALED_KEYS";
 
 /// Tokens, as they are configured.
 pub(crate) type Tokens = Whole<1, 1_000_000_000>;
@@ -102,6 +106,12 @@ fn names() -> Vec<&'static str> {
 }
 
 impl ModelFile {
+    /// What the command line says of another model.
+    pub(crate) fn instead(asked: &NewModel) -> Self {
+        let NewModel { model, provider, base_url } = asked.clone();
+        Self { provider, name: model, base_url, ..Self::default() }
+    }
+
     /// What the command line or the environment say.
     pub(crate) fn flags(flags: &Model) -> Self {
         Self {

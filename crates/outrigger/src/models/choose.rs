@@ -6,10 +6,12 @@
 use futures_util::future::join_all;
 use outrigger_model::{Api, ListedModel};
 
+use super::keys;
 use super::offers::ServerCandidate;
 use crate::config::{ModelChoice, ModelFile, Provider, ProviderModel};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
+use crate::paths::Paths;
 
 /// What a variable of the environment holds, if it holds something.
 type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -24,16 +26,18 @@ enum ModelLookup {
 }
 
 /// The model that is asked. Servers are asked for their models only where none is named.
-pub(crate) async fn choose(file: &ModelFile) -> Outcome<ModelChoice> {
+pub(crate) async fn choose(paths: &Paths, file: &ModelFile) -> Outcome<ModelChoice> {
     match lookup(file, &variable)? {
         ModelLookup::Known(choice) => Ok(choice),
-        ModelLookup::FirstOf(candidates) => first_of(file, &candidates).await,
+        ModelLookup::FirstOf(candidates) => first_of(paths, file, &candidates).await,
     }
 }
 
 /// A variable of this process's environment.
 pub(crate) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+    let value = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    // Of a key that was handed to the gate it is known only that it was there.
+    value.or_else(|| keys::sealed(name).map(|key| key.id))
 }
 
 /// The servers that may be on this machine.
@@ -103,7 +107,10 @@ fn lookup(file: &ModelFile, variable: Variable<'_>) -> Outcome<ModelLookup> {
 }
 
 /// Whose model it is, and why where nobody says so. Nothing if nothing speaks of anybody.
-fn whose(file: &ModelFile, variable: Variable<'_>) -> Outcome<Option<(Provider, Option<String>)>> {
+pub(super) fn whose(
+    file: &ModelFile,
+    variable: Variable<'_>,
+) -> Outcome<Option<(Provider, Option<String>)>> {
     if let Some(provider) = &file.provider {
         return Ok(Some((provider.clone(), None)));
     }
@@ -146,8 +153,12 @@ fn whose(file: &ModelFile, variable: Variable<'_>) -> Outcome<Option<(Provider, 
 }
 
 /// The first model of the first server that has one; all are asked at once.
-async fn first_of(file: &ModelFile, candidates: &[ServerCandidate]) -> Outcome<ModelChoice> {
-    let asked = candidates.iter().map(|candidate| candidate.models(file));
+async fn first_of(
+    paths: &Paths,
+    file: &ModelFile,
+    candidates: &[ServerCandidate],
+) -> Outcome<ModelChoice> {
+    let asked = candidates.iter().map(|candidate| candidate.models(paths, file));
     let mut last = None;
     for (candidate, answer) in candidates.iter().zip(join_all(asked).await) {
         match answer.map(|models| models.into_iter().find(converses)) {

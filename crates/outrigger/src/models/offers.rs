@@ -4,10 +4,11 @@ use futures_util::future::join_all;
 use outrigger_model::ListedModel;
 use std::time::Duration;
 
-use super::{endpoint, http};
+use super::reach::reach;
 use crate::config::{ModelFile, Provider, ProviderModel};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
+use crate::paths::Paths;
 
 /// A provider that may be asked, and why it would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,11 +36,15 @@ impl ServerCandidate {
     }
 
     /// Which models it has. One on this machine answers at once or is not there.
-    pub(crate) async fn models(&self, file: &ModelFile) -> Outcome<Vec<ListedModel>> {
-        let endpoint = endpoint(&self.model(file, String::new()))?;
+    pub(crate) async fn models(
+        &self,
+        paths: &Paths,
+        file: &ModelFile,
+    ) -> Outcome<Vec<ListedModel>> {
+        let (http, endpoint) = reach(paths, &self.model(file, String::new())).await?;
         let here = self.provider.is_local() && self.base_url.is_none();
         let wait = if here { limits::LOCAL_ANSWER_MS_MAX } else { limits::LISTING_MS_MAX };
-        let asked = outrigger_model::list(&http()?, &endpoint, Duration::from_millis(wait)).await;
+        let asked = outrigger_model::list(&http, &endpoint, Duration::from_millis(wait)).await;
         asked.map_err(|error| {
             let kind = if error.is_auth() { Kind::Auth } else { Kind::ModelFailed };
             let mut failure = Failure::from_error(kind, &error);
@@ -58,11 +63,12 @@ pub(crate) struct ProviderSurvey {
 
 /// Asks all of them at once. Servers on this machine that are not there are left out.
 pub(crate) async fn survey(
+    paths: &Paths,
     file: &ModelFile,
     candidates: Vec<ServerCandidate>,
 ) -> Vec<ProviderSurvey> {
     let only = candidates.len() == 1;
-    let asked = join_all(candidates.iter().map(|candidate| candidate.models(file))).await;
+    let asked = join_all(candidates.iter().map(|candidate| candidate.models(paths, file))).await;
     let surveys = candidates.into_iter().zip(asked);
     let surveys = surveys.map(|(candidate, models)| ProviderSurvey { candidate, models });
     let there = |survey: &ProviderSurvey| {

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 /// A secret that stands nowhere in this program's text, nor in what the sandbox is told.
-fn secret() -> String {
+pub(crate) fn secret() -> String {
     format!("{}-{:08x}{:08x}", ["OUTRIGGER", "CANARY"].join("-"), std::process::id(), 0x5eed_u32)
 }
 

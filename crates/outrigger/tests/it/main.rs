@@ -25,6 +25,7 @@ mod hardened;
 mod hostile;
 #[path = "../../../mcp/tests/it/installed.rs"]
 mod installed;
+mod keys;
 #[expect(clippy::print_stdout, reason = "whoever runs them reads where the kills came")]
 mod kill;
 #[expect(dead_code, reason = "these tests use a part of it")]

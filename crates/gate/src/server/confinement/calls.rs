@@ -68,6 +68,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_socketpair,
     libc::SYS_connect,
     libc::SYS_bind,
+    libc::SYS_listen,
     libc::SYS_accept4,
     libc::SYS_getsockname,
     libc::SYS_getpeername,

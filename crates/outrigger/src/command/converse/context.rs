@@ -34,7 +34,7 @@ impl Context {
     /// An error where no model is chosen: nothing could be said.
     pub(super) fn has_model(&self) -> Outcome {
         match self.model {
-            ModelChoice::Unset => models::open(&self.model).map(drop),
+            ModelChoice::Unset => Err(models::unset()),
             _ => Ok(()),
         }
     }

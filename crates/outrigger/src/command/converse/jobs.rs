@@ -152,7 +152,7 @@ async fn take_up(
     if state.is_cancelled() {
         return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
     }
-    let opened = models::reopen(&spec.model, &config.model)?;
+    let opened = models::reopen(paths, &spec.model, &config.model).await?;
     let screen = Screen::keeping();
     let config = &project_servers::of_session(paths, config, &spec, &screen)?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
@@ -427,7 +427,7 @@ async fn fork(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>
 /// Goes on with the model that was chosen.
 async fn change_model(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>> {
     let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
-    let mut model = models::open(&context.model)?;
+    let mut model = models::open(&context.paths, &context.model).await?;
     task::price(&context.config, &store, &mut model).await?;
     let change = ResumeChange { model: Some(model.spec), ..ResumeChange::default() };
     engine.resume(&session, session::WHO, change).await?;

@@ -63,7 +63,7 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
     let back = Back::settle(paths, &session, apply)?;
     let mut screen = Screen::new(output);
     let (opened, model) =
-        Box::pin(model_of(&config, &store, &before, &spec.model, &more, &screen)).await?;
+        Box::pin(model_of(paths, &config, &store, &before, &spec.model, &more, &screen)).await?;
     let config = project_servers::of_session(paths, &config, &spec, &screen)?;
     let backends = compose::backends(paths, &config, Some(&store.served)).await?;
     let servers = outside::servers(&config)?;
@@ -109,6 +109,7 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
 
 /// The model that a session goes on with, and what is journalled of it if it is another one.
 async fn model_of(
+    paths: &Paths,
     config: &Config,
     store: &Store,
     before: &State,
@@ -119,9 +120,9 @@ async fn model_of(
     if let More::Otherwise(_, asked) = more
         && !asked.is_none()
     {
-        let choice = models::choose(&models::instead(spec, &config.model, asked)).await?;
+        let choice = models::choose(paths, &models::instead(spec, &config.model, asked)).await?;
         choice.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
-        let mut opened = models::open(&choice)?;
+        let mut opened = models::open(paths, &choice).await?;
         task::price(config, store, &mut opened).await?;
         let model = Some(opened.spec.clone());
         return Ok((opened, model));
@@ -133,7 +134,7 @@ async fn model_of(
         );
         screen.note(Tone::Warning, text);
     }
-    Ok((models::reopen(spec, &config.model)?, None))
+    Ok((models::reopen(paths, spec, &config.model).await?, None))
 }
 
 /// Says something in a turn that another process drives: it is heard before the model

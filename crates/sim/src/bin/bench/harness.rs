@@ -11,7 +11,7 @@ use outrigger_agent::{
 use outrigger_engine::{
     EmbeddedHost, Engine, Feed, Host, Parts, SandboxConfig, SystemClock, workspace,
 };
-use outrigger_model::{Api, Client, Endpoint, Model, RetryPolicy};
+use outrigger_model::{Api, Client, Endpoint, HttpClient, Model, RetryPolicy};
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::Backend;
 use outrigger_sandbox_native::{Config, Launch, Native};
@@ -140,7 +140,8 @@ fn client(port: u16, turns: u64) -> Outcome<Client> {
         prompt_cache_key: false,
         body: Vec::new(),
     };
-    Client::new(http, endpoint, RetryPolicy::new(1)).doing("making the model's client")
+    Client::new(HttpClient::direct(http), endpoint, RetryPolicy::new(1))
+        .doing("making the model's client")
 }
 
 /// What the product opens a session with.

@@ -1,0 +1,70 @@
+//! This process as a caller of the gate, for one server.
+//!
+//! Owns that each server has a caller of its own, which reaches it and nothing else.
+
+use async_trait::async_trait;
+use outrigger_gate::{CallerSocket, Grant, Network, NetworkClient, Scheme, SealedSecret};
+use outrigger_model::endpoint::ServerAddress;
+use outrigger_model::{Gateway, HttpClient};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::egress::client;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+
+/// The gate of an installation, in a directory that is fit for it.
+pub(crate) fn gate(paths: &Paths) -> Outcome<NetworkClient> {
+    paths.prepare()?;
+    // Also where the file was replaced since.
+    Ok(client(paths.gate(), PathBuf::from("/proc/self/exe")))
+}
+
+/// A client of HTTP that reaches a server through the gate, and what it has there instead of a
+/// secret.
+pub(crate) async fn call(
+    paths: &Paths,
+    server: &ServerAddress,
+    secret: Option<SealedSecret>,
+) -> Outcome<(HttpClient, BTreeMap<String, String>)> {
+    let network = Network { grants: vec![grant(server)], proxy: None };
+    let called = gate(paths)?.call(network, secret.into_iter().collect()).await;
+    let (socket, placeholders) = called.map_err(|error| without(&error))?;
+    let path = socket.path();
+    let http = HttpClient::through(&path, Arc::new(GateCaller(socket)));
+    let http = http.map_err(|error| Failure::from_error(Kind::ModelFailed, &error))?;
+    Ok((http, placeholders))
+}
+
+/// All of a server. Its name may lead anywhere: a person said it.
+pub(crate) fn grant(server: &ServerAddress) -> Grant {
+    Grant {
+        name: "model".to_owned(),
+        host: server.host.to_ascii_lowercase(),
+        port: server.port,
+        scheme: if server.is_tls { Scheme::Https } else { Scheme::Http },
+        methods: Vec::new(),
+        paths: Vec::new(),
+        queries: Vec::new(),
+        private: true,
+    }
+}
+
+/// There is no gate, and so no model.
+pub(crate) fn without(error: &outrigger_gate::Error) -> Failure {
+    let mut failure = Failure::from_error(Kind::ModelFailed, error);
+    let said = failure.message;
+    failure.message = format!("the gate, through which models are asked, does not serve: {said}");
+    failure
+}
+
+#[derive(Debug)]
+struct GateCaller(CallerSocket);
+
+#[async_trait]
+impl Gateway for GateCaller {
+    async fn ready(&self) -> Result<(), String> {
+        self.0.ready().await.map_err(|error| Failure::from_error(Kind::ModelFailed, &error).message)
+    }
+}
