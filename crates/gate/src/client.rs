@@ -19,7 +19,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use crate::error::Error;
 use crate::flow::Flows;
-use crate::network::Network;
+use crate::network::{Destination, Network};
 use crate::protocol::{self, Answer, Request};
 use crate::{limits, passing};
 
@@ -73,7 +73,34 @@ impl NetworkClient {
         network: &Network,
         listener: Option<OwnedFd>,
     ) -> Result<String, Error> {
-        let request = Request::Open { sandbox: sandbox.to_owned(), network: network.clone() };
+        self.open_with(sandbox, network, None, listener).await
+    }
+
+    /// Opens as [`Self::open`] does, and lets somebody be asked about public hosts that no grant
+    /// names. What asks for one of them is held until another opening grants or declines it, for
+    /// at most a minute: then it is refused as ever. `declined`: those that are refused at once.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_asking(
+        &self,
+        sandbox: &str,
+        network: &Network,
+        declined: &[Destination],
+        listener: Option<OwnedFd>,
+    ) -> Result<String, Error> {
+        self.open_with(sandbox, network, Some(declined.to_vec()), listener).await
+    }
+
+    async fn open_with(
+        &self,
+        sandbox: &str,
+        network: &Network,
+        declined: Option<Vec<Destination>>,
+        listener: Option<OwnedFd>,
+    ) -> Result<String, Error> {
+        let (sandbox, network) = (sandbox.to_owned(), network.clone());
+        let request = Request::Open { sandbox, network, declined };
         let ask = move |place: &Place| place.ask(&request, listener.as_ref());
         match self.with(ask).await? {
             Answer::Opened { authority } => Ok(authority),
@@ -114,6 +141,20 @@ impl NetworkClient {
         self.told(Request::Flows { sandbox: sandbox.to_owned() }).await
     }
 
+    /// What a sandbox asks for now that nobody granted or declined, each host and port once,
+    /// at most 16. To be asked again and again while somebody is there to answer. Starts no gate.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] where it is not open.
+    pub async fn questions(&self, sandbox: &str) -> Result<Vec<Destination>, Error> {
+        let request = Request::Questions { sandbox: sandbox.to_owned() };
+        match self.with(move |place: &Place| place.ask_if_there(&request, None)).await? {
+            Some(Answer::Questions(questions)) => Ok(questions),
+            Some(other) => Err(failure(other)),
+            None => Err(Error::Unknown),
+        }
+    }
+
     /// Forgets a sandbox: its listener is closed, what is under way ends, and its authority is
     /// deleted. Gives the last flows.
     ///
@@ -145,7 +186,9 @@ fn failure(answer: Answer) -> Error {
     match answer {
         Answer::Unknown => Error::Unknown,
         Answer::Refused(sentence) => Error::Refused(sentence),
-        Answer::Opened { .. } | Answer::Taken | Answer::Flows(_) => Error::Protocol,
+        Answer::Opened { .. } | Answer::Taken | Answer::Flows(_) | Answer::Questions(_) => {
+            Error::Protocol
+        }
     }
 }
 

@@ -32,6 +32,6 @@ mod words;
 pub use client::{NetworkClient, ServerLaunch};
 pub use error::Error;
 pub use flow::{Flow, Flows, Refusal};
-pub use network::{Grant, Network, Proxy, Scheme};
+pub use network::{Destination, Grant, Network, Proxy, Scheme};
 pub use server::serve;
 pub use words::grant_of;

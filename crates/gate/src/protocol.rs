@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::Flows;
-use crate::network::Network;
+use crate::network::{Destination, Network};
 
 /// Where a gate that speaks this form is asked, in its directory. A change of the form changes
 /// the name, so that a gate of an older program is left alone and ends by itself.
@@ -22,13 +22,22 @@ pub(crate) const LOCK: &str = "gate-1.lock";
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
     /// Opens or changes a network. The descriptor, if any, is its listener.
-    Open { sandbox: String, network: Network },
+    Open {
+        sandbox: String,
+        network: Network,
+        /// That somebody is asked about hosts that no grant names, and which of them they
+        /// declined. `None`: nobody is asked.
+        #[serde(default)]
+        declined: Option<Vec<Destination>>,
+    },
     /// Takes one connection: the descriptor.
     Connection { sandbox: String },
     /// Whether it is open.
     Look { sandbox: String },
     /// Takes what came since it was taken last.
     Flows { sandbox: String },
+    /// What its connections wait for.
+    Questions { sandbox: String },
     /// Forgets the sandbox.
     Close { sandbox: String },
 }
@@ -43,6 +52,7 @@ pub(crate) enum Answer {
     },
     Taken,
     Flows(Flows),
+    Questions(Vec<Destination>),
     /// The sandbox is not open here.
     Unknown,
     /// It can't be; a sentence.

@@ -5,12 +5,14 @@
 use crate::flow::Refusal;
 use crate::host::{Host, Target, parse_authority};
 use crate::limits;
-use crate::network::{Grant, Network, Scheme};
+use crate::network::{Destination, Grant, Network, Scheme};
 
 /// Grants in the form in which they are asked.
 #[derive(Debug)]
 pub(crate) struct Rules {
     rules: Vec<Rule>,
+    /// `None`: nobody is asked about what no grant names.
+    declined: Option<Vec<Destination>>,
     pub(crate) proxy: Option<UpstreamProxy>,
 }
 
@@ -56,7 +58,33 @@ impl Rules {
         }
         let rules = network.grants.iter().map(Rule::new).collect::<Result<_, _>>()?;
         let proxy = network.proxy.as_ref().map(UpstreamProxy::new).transpose()?;
-        Ok(Self { rules, proxy })
+        Ok(Self { rules, declined: None, proxy })
+    }
+
+    /// The same, and somebody is asked about hosts that no grant names, but for those that they
+    /// declined.
+    pub(crate) fn asking(self, declined: Option<Vec<Destination>>) -> Result<Self, String> {
+        if declined.as_ref().is_some_and(|declined| declined.len() > limits::DECLINED_MAX) {
+            return Err(format!("there are more than {} declined hosts", limits::DECLINED_MAX));
+        }
+        Ok(Self { declined, ..self })
+    }
+
+    /// Whether somebody declined a host.
+    fn declines(&self, target: &Target) -> bool {
+        self.declined.as_ref().is_some_and(|all| all.contains(&target.destination()))
+    }
+
+    /// Whether a host is to be asked about: no grant names it, it was not declined, and what a
+    /// person would write allows it. Those that are not public are named first or not reached.
+    pub(crate) fn asks(&self, target: &Target) -> bool {
+        let grantable =
+            !matches!((target.scheme, target.port), (Scheme::Http, 443) | (Scheme::Https, 80));
+        self.declined.is_some()
+            && grantable
+            && !target.host.is_private()
+            && !self.knows(target)
+            && !self.declines(target)
     }
 
     fn of<'a>(&'a self, target: &Target) -> impl Iterator<Item = &'a Grant> {
@@ -93,6 +121,9 @@ impl Rules {
             } else {
                 refusal = Refusal::Path;
             }
+        }
+        if refusal == Refusal::NotGranted && self.declines(target) {
+            refusal = Refusal::Declined;
         }
         allowed.ok_or(refusal)
     }

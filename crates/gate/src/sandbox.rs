@@ -4,6 +4,7 @@
 //! there are. That the rules changed or ended reaches them by the same channel.
 
 mod authority;
+mod questions;
 mod table;
 
 use std::os::fd::OwnedFd;
@@ -18,6 +19,7 @@ use crate::host::Target;
 use crate::limits;
 use crate::outside::Outside;
 use crate::rules::Rules;
+use questions::Questions;
 
 /// One sandbox.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ pub(crate) struct Sandbox {
     /// `None`: it is closed.
     rules: watch::Sender<Option<Arc<Rules>>>,
     pub(crate) table: Table,
+    questions: Questions,
     pub(crate) authority: Authority,
     pub(crate) outside: Arc<Outside>,
     room: Arc<Semaphore>,
@@ -39,6 +42,7 @@ impl Sandbox {
         Self {
             rules: watch::Sender::new(Some(Arc::new(rules))),
             table: Table::default(),
+            questions: Questions::default(),
             authority,
             outside,
             room: Arc::new(Semaphore::new(limits::CONNECTIONS_MAX)),

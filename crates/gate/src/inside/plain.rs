@@ -72,7 +72,7 @@ async fn answer(
     mut request: Request<Incoming>,
 ) -> Response<Outgoing> {
     if request.method() == Method::CONNECT {
-        let connected = connect(session, &request);
+        let connected = connect(session, &request).await;
         return match connected {
             Ok(target) => {
                 let upgrade = hyper::upgrade::on(&mut request);
@@ -86,7 +86,10 @@ async fn answer(
         };
     }
     match whole(&request) {
-        Ok(target) => relay(session, &target, request).await,
+        Ok(target) => {
+            session.hold(&target).await;
+            relay(session, &target, request).await
+        }
         Err((target, denial)) => {
             session.count();
             session.refused(target.as_ref(), denial.refusal, None);
@@ -97,7 +100,7 @@ async fn answer(
 
 type Denied = (Option<Target>, Denial);
 
-fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Denied> {
+async fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Denied> {
     let uri = request.uri();
     let authority = uri.authority().map(|authority| parse_authority(authority.as_str()));
     let Some(Some((host, Some(port)))) = authority else {
@@ -108,6 +111,7 @@ fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Den
     if !hosts_agree(request, &target) {
         return Err((Some(target), mismatch()));
     }
+    session.hold(&target).await;
     match session.ask_host(&target) {
         Ok(()) => Ok(target),
         Err(denial) => Err((Some(target), denial)),

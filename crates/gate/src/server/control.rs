@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::registry::Registry;
 use crate::protocol::{self, Answer, Request};
+use crate::rules::Rules;
 use crate::{limits, passing, task};
 
 /// Serves until nobody asked and nothing was connected for a while, a longer one where a
@@ -65,9 +66,13 @@ async fn answer(mut stream: UnixStream, registry: &Registry) -> io::Result<()> {
     }
     let (request, fd) = receive(&mut stream).await?;
     let answer = match request {
-        Request::Open { sandbox, network } => registry.open(&sandbox, &network, fd),
+        Request::Open { sandbox, network, declined } => {
+            let rules = Rules::new(&network).and_then(|rules| rules.asking(declined));
+            registry.open(&sandbox, rules, fd)
+        }
         Request::Connection { sandbox } => registry.connection(&sandbox, fd),
         Request::Look { sandbox } => registry.look(&sandbox),
+        Request::Questions { sandbox } => registry.questions(&sandbox),
         Request::Flows { sandbox } => registry.flows(&sandbox),
         Request::Close { sandbox } => registry.close(&sandbox),
     };

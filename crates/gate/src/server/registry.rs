@@ -12,7 +12,6 @@ use tokio::sync::oneshot;
 
 use super::listener;
 use crate::flow::Refusal;
-use crate::network::Network;
 use crate::outside::Outside;
 use crate::protocol::Answer;
 use crate::rules::Rules;
@@ -63,23 +62,22 @@ impl Registry {
         self.lock().get(name).map(|entry| Arc::clone(&entry.sandbox))
     }
 
-    pub(super) fn open(&self, name: &str, network: &Network, fd: Option<OwnedFd>) -> Answer {
-        match self.try_open(name, network, fd) {
+    pub(super) fn open(
+        &self,
+        name: &str,
+        rules: Result<Rules, String>,
+        fd: Option<OwnedFd>,
+    ) -> Answer {
+        match rules.and_then(|rules| self.try_open(name, rules, fd)) {
             Ok(authority) => Answer::Opened { authority },
             Err(sentence) => Answer::Refused(sentence),
         }
     }
 
-    fn try_open(
-        &self,
-        name: &str,
-        network: &Network,
-        fd: Option<OwnedFd>,
-    ) -> Result<String, String> {
+    fn try_open(&self, name: &str, rules: Rules, fd: Option<OwnedFd>) -> Result<String, String> {
         if !is_name(name) {
             return Err("the sandbox has a name that the gate does not take".to_owned());
         }
-        let rules = Rules::new(network)?;
         if let Some(fd) = &fd {
             listener::check(fd).map_err(|error| format!("the listener is of no use: {error}"))?;
         }
@@ -129,6 +127,13 @@ impl Registry {
     pub(super) fn flows(&self, name: &str) -> Answer {
         match self.find(name) {
             Some(sandbox) => Answer::Flows(sandbox.table.take()),
+            None => Answer::Unknown,
+        }
+    }
+
+    pub(super) fn questions(&self, name: &str) -> Answer {
+        match self.find(name) {
+            Some(sandbox) => Answer::Questions(sandbox.questions()),
             None => Answer::Unknown,
         }
     }

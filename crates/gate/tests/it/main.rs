@@ -7,6 +7,7 @@ mod hostile;
 mod names;
 mod places;
 mod process;
+mod questions;
 mod smuggling;
 mod support;
 mod upstream;
