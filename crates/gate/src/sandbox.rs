@@ -50,6 +50,7 @@ impl Sandbox {
     }
 
     pub(crate) fn change(&self, rules: Rules) {
+        self.questions.answered(&rules);
         self.rules.send_replace(Some(Arc::new(rules)));
     }
 

@@ -58,6 +58,11 @@ impl Questions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Forgets what these rules answer: where they are taken back it is asked anew.
+    pub(super) fn answered(&self, rules: &Rules) {
+        self.lock().retain(|question| rules.asks(&question.target));
+    }
+
     /// One more waits. `None`: so many hosts are asked about already.
     fn hold(&self, target: &Target) -> Option<HeldConnection<'_>> {
         let (now, destination) = (Instant::now(), target.destination());
@@ -112,5 +117,35 @@ impl Sandbox {
         let open = self.questions.lock();
         let open = open.iter().filter(|question| question.stands(now)).filter(asks);
         open.map(|question| question.target.destination()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+    use crate::network::Scheme;
+
+    #[test]
+    fn a_question_is_over_after_its_time_or_without_anybody_who_waits() {
+        let questions = Questions::default();
+        let host = |name: &str| {
+            let host = Host::parse(name).unwrap();
+            questions.hold(&Target { scheme: Scheme::Https, host, port: 443 })
+        };
+        let after = |ms: u64| {
+            let now = Instant::now() + Duration::from_millis(ms);
+            questions.lock().iter().filter(|question| question.stands(now)).count()
+        };
+        let held = [host("a.test").unwrap(), host("a.test").unwrap()];
+        assert_eq!((held[0].until, after(0)), (held[1].until, 1), "both are one question");
+        assert_eq!(after(limits::HELD_MS_MAX - 1_000), 1);
+        assert_eq!(after(limits::HELD_MS_MAX), 0);
+        drop(held);
+        assert_eq!(after(limits::HELD_AGAIN_MS - 1_000), 1, "whoever hung up may ask again");
+        assert_eq!(after(limits::HELD_AGAIN_MS + 1_000), 0);
+        let many = limits::QUESTIONS_MAX - 1;
+        let held: Vec<_> = (0..many).map(|number| host(&format!("{number}.test"))).collect();
+        assert!(held.iter().all(Option::is_some) && host("beyond.test").is_none());
     }
 }
