@@ -12,7 +12,7 @@ mod detach;
 mod detached;
 mod doctor;
 mod drive;
-mod finish;
+pub(crate) mod finish;
 mod gc;
 mod init;
 mod man_pages;

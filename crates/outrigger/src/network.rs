@@ -1,14 +1,18 @@
 //! What sandboxes may reach: the words of a person, and the gate that holds to them.
 
+mod answers;
+mod choice;
 mod egress;
 mod environment;
 mod grants;
 mod mirrors;
+mod rule;
 mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+pub(crate) use choice::{HostChoice, act};
 pub(crate) use egress::{GATE_MODE, GateEgress};
 pub(crate) use grants::mirrors;
 pub(crate) use mirrors::Mirrors;
