@@ -16,6 +16,37 @@ use crate::limits;
 #[error("{0}")]
 pub struct EgressError(pub String);
 
+/// A host that a sandbox asks for, which its session may not reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EgressQuestion {
+    /// The sandbox.
+    pub sandbox: SandboxId,
+    /// The host and port in the words of `--net`: nothing but letters, digits and `-_.:[]`.
+    pub words: String,
+}
+
+/// What a person says to that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EgressAnswer {
+    /// Yes, until the command ends that runs now.
+    Once,
+    /// Yes, until the session's own words change.
+    Session,
+    /// No, and it is not asked again.
+    No,
+}
+
+/// What came of a sandbox's network, each told once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EgressFlows {
+    /// What was reached, and refused.
+    pub flows: Vec<EgressFlow>,
+    /// How many refusals more there were than are told apart.
+    pub more: u64,
+    /// What a person allowed meanwhile, a sentence each, for the model.
+    pub allowed: Vec<String>,
+}
+
 /// Lets sandboxes reach what their sessions may, and nothing else.
 #[async_trait]
 pub trait Egress: Send + Sync + Debug {
@@ -29,9 +60,24 @@ pub trait Egress: Send + Sync + Debug {
         network: &[String],
     ) -> Result<BTreeMap<String, String>, EgressError>;
 
-    /// What was reached, and refused, since it was asked last, each told once; and how many
-    /// refusals more there were than are told apart.
-    async fn flows(&self, id: &SandboxId) -> (Vec<EgressFlow>, u64);
+    /// After a command: what came of it since it was asked last. What was allowed for the
+    /// command alone ends.
+    async fn flows(&self, id: &SandboxId) -> EgressFlows;
+
+    /// From now on a person is there, who is asked: what opens later holds what is not allowed,
+    /// and waits for an answer a while. Until it is called, nobody is asked.
+    fn attend(&self);
+
+    /// What the sandboxes that this process opened ask for now. To be asked again and again
+    /// while the person is there; without one it is empty.
+    async fn questions(&self) -> Vec<EgressQuestion>;
+
+    /// Acts on an answer. Repeating it is harmless.
+    async fn answer(
+        &self,
+        question: &EgressQuestion,
+        answer: EgressAnswer,
+    ) -> Result<(), EgressError>;
 
     /// Takes back what there was, and ends what is under way. Repeating it is harmless.
     async fn close(&self, id: &SandboxId);
@@ -76,11 +122,14 @@ impl SandboxNetwork {
         if self.words.is_empty() {
             return None;
         }
-        let (flows, more) = self.egress.flows(id).await;
+        let EgressFlows { flows, more, allowed } = self.egress.flows(id).await;
         if let Outcome::Done(Product::Output(output)) = outcome {
             let refused = flows.iter().filter_map(|flow| flow.refusal.as_deref());
             for why in refused.take(limits::EGRESS_REFUSALS_TOLD) {
                 output.text.push_str(&format!("\n[{why}]"));
+            }
+            for what in allowed {
+                output.text.push_str(&format!("\n[{what}]"));
             }
             if let Some(failure) = &network.failure {
                 output.text.push_str(&format!("\n[this ran without network: {failure}]"));

@@ -90,6 +90,12 @@ impl Engine {
         &self.parts.feed
     }
 
+    /// What lets its sandboxes reach something outside, where anything does.
+    #[must_use]
+    pub fn egress(&self) -> Option<&Arc<dyn Egress>> {
+        self.parts.egress.as_ref()
+    }
+
     /// An engine for a driver: it holds what it knows while the store is busy or full.
     pub(crate) fn waiting_for_store(&self) -> Self {
         let (inner, feed) = (Arc::clone(&self.parts.journal), self.feed().clone());

@@ -21,7 +21,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use crate::error::Error;
 use crate::flow::Flows;
-use crate::network::Network;
+use crate::network::{Destination, Network};
 use crate::protocol::{self, Answer, OpenedNetwork, Request};
 use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 use crate::{limits, passing};
@@ -84,8 +84,36 @@ impl NetworkClient {
         secrets: &[SealedSecret],
         listener: Option<OwnedFd>,
     ) -> Result<OpenedNetwork, Error> {
-        let (sandbox, network) = (sandbox.to_owned(), network.clone());
-        let request = Request::Open { sandbox, network, secrets: secrets.to_vec() };
+        self.open_with(sandbox, network, secrets, None, listener).await
+    }
+
+    /// Opens as [`Self::open`] does, and lets somebody be asked about public hosts that no grant
+    /// names. What asks for one of them is held until another opening grants or declines it, for
+    /// at most a minute: then it is refused as ever. `declined`: those that are refused at once.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_asking(
+        &self,
+        sandbox: &str,
+        network: &Network,
+        secrets: &[SealedSecret],
+        declined: &[Destination],
+        listener: Option<OwnedFd>,
+    ) -> Result<OpenedNetwork, Error> {
+        self.open_with(sandbox, network, secrets, Some(declined.to_vec()), listener).await
+    }
+
+    async fn open_with(
+        &self,
+        sandbox: &str,
+        network: &Network,
+        secrets: &[SealedSecret],
+        declined: Option<Vec<Destination>>,
+        listener: Option<OwnedFd>,
+    ) -> Result<OpenedNetwork, Error> {
+        let (sandbox, network, secrets) = (sandbox.to_owned(), network.clone(), secrets.to_vec());
+        let request = Request::Open { sandbox, network, secrets, declined };
         let ask = move |place: &Place| place.ask(&request, listener.as_ref());
         match self.with(ask).await? {
             Answer::Opened(opened) => Ok(opened),
@@ -158,6 +186,20 @@ impl NetworkClient {
         self.told(Request::Flows { sandbox: sandbox.to_owned() }).await
     }
 
+    /// What a sandbox asks for now that nobody granted or declined, each host and port once,
+    /// at most 16. To be asked again and again while somebody is there to answer. Starts no gate.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] where it is not open.
+    pub async fn questions(&self, sandbox: &str) -> Result<Vec<Destination>, Error> {
+        let request = Request::Questions { sandbox: sandbox.to_owned() };
+        match self.with(move |place: &Place| place.ask_if_there(&request, None)).await? {
+            Some(Answer::Questions(questions)) => Ok(questions),
+            Some(other) => Err(failure(other)),
+            None => Err(Error::Unknown),
+        }
+    }
+
     /// Forgets a sandbox: its listener is closed, what is under way ends, and its authority is
     /// deleted. Gives the last flows.
     ///
@@ -189,7 +231,11 @@ fn failure(answer: Answer) -> Error {
     match answer {
         Answer::Unknown => Error::Unknown,
         Answer::Refused(sentence) => Error::Refused(sentence),
-        Answer::Opened(_) | Answer::Sealed(_) | Answer::Taken | Answer::Flows(_) => Error::Protocol,
+        Answer::Opened(_)
+        | Answer::Sealed(_)
+        | Answer::Taken
+        | Answer::Flows(_)
+        | Answer::Questions(_) => Error::Protocol,
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Flow {
 pub enum Refusal {
     /// No grant names the host and port.
     NotGranted,
+    /// No grant names the host and port, and whoever was asked about it declined.
+    Declined,
     /// The grants for the host don't have the method.
     Method,
     /// The grants for the host don't have the path, or not with this query.
@@ -75,6 +77,7 @@ impl Refusal {
     pub fn words(self) -> &'static str {
         match self {
             Self::NotGranted => "not in the sandbox's network",
+            Self::Declined => "the person declined it",
             Self::Method => "the method is not granted",
             Self::Path => "the path is not granted",
             Self::Private => "the name leads to an address that is not public",
@@ -95,6 +98,7 @@ impl Refusal {
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::NotGranted => "not_granted",
+            Self::Declined => "declined",
             Self::Method => "method",
             Self::Path => "path",
             Self::Private => "private",

@@ -6,7 +6,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::network::Scheme;
+use crate::address::{Reach, reach};
+use crate::network::{Destination, Scheme};
 
 /// A host.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -47,6 +48,14 @@ impl Host {
     fn version_6(text: &str) -> Option<Self> {
         let address: Ipv6Addr = text.parse().ok()?;
         (address.to_string() == text.to_ascii_lowercase()).then_some(Self::Address(address.into()))
+    }
+
+    /// Whether it is of this machine or a private network, as it is written.
+    pub(crate) fn is_private(&self) -> bool {
+        match self {
+            Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
+            Self::Address(address) => reach(*address) != Reach::Public,
+        }
     }
 
     /// As TLS names it, or none for an address.
@@ -117,6 +126,11 @@ impl Target {
         } else {
             format!("{}:{}", self.host, self.port)
         }
+    }
+
+    /// The same without what is spoken there.
+    pub(crate) fn destination(&self) -> Destination {
+        Destination { host: self.host.to_string(), port: self.port }
     }
 
     /// Whether `HOST[:PORT]` of a request means this.

@@ -36,7 +36,7 @@ mod words;
 pub use client::{CallerSocket, MASTER_KEY, NetworkClient, ServerLaunch};
 pub use error::Error;
 pub use flow::{Flow, Flows, Refusal};
-pub use network::{Grant, Network, Proxy, Scheme};
+pub use network::{Destination, Grant, Network, Proxy, Scheme};
 pub use protocol::OpenedNetwork;
 pub use secret::{SealedSecret, SecretPlace, SecretTerms, SecretValue};
 pub use server::serve;

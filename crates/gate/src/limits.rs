@@ -62,6 +62,18 @@ pub(crate) const ACCEPT_PAUSE_MS: u64 = 100;
 /// Such failures in a row, after which the listener counts as broken.
 pub(crate) const ACCEPT_FAILURES_MAX: u32 = 100;
 
+/// Hosts of a sandbox that somebody is asked about at once. What is asked beyond is refused.
+pub(crate) const QUESTIONS_MAX: usize = 16;
+/// Connections of a sandbox that wait for an answer, of all that it may have.
+pub(crate) const HELD_CONNECTIONS_MAX: usize = 128;
+/// How long somebody may take to answer. curl, git, npm and Go wait longer than that for
+/// CONNECT; pip, uv and cargo hang up after 15 to 30 seconds and ask again.
+pub(crate) const HELD_MS_MAX: u64 = 60_000;
+/// How long a question stands without a connection: until whoever hung up asks again.
+pub(crate) const HELD_AGAIN_MS: u64 = 5_000;
+/// Hosts of a sandbox that somebody declined.
+pub(crate) const DECLINED_MAX: usize = 1_000;
+
 /// Requests of one connection.
 pub(crate) const REQUESTS_PER_CONNECTION_MAX: u64 = 10_000;
 /// Bytes of a head, of either side.

@@ -64,6 +64,26 @@ impl Scheme {
     }
 }
 
+/// A host and port that a connection from inside names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Destination {
+    /// The host as a URL has it, in lower case. It was read strictly: letters, digits, `-`, `_`
+    /// and `.`, or the literal of an address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl Destination {
+    /// What [`crate::grant_of`] takes to allow it.
+    pub fn words(&self) -> String {
+        match self.port {
+            443 | 80 => self.host.clone(),
+            port => format!("{}:{port}", self.host),
+        }
+    }
+}
+
 /// The operator's proxy.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proxy {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::flow::Flows;
-use crate::network::Network;
+use crate::network::{Destination, Network};
 use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 
 /// Where a gate that speaks this form is asked, in its directory. A change of the form changes
@@ -27,7 +27,14 @@ pub(crate) const LOCK: &str = "gate-3.lock";
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
     /// Opens or changes a network. The descriptor, if any, is its listener.
-    Open { sandbox: String, network: Network, secrets: Vec<SealedSecret> },
+    Open {
+        sandbox: String,
+        network: Network,
+        secrets: Vec<SealedSecret>,
+        /// That somebody is asked about hosts that no grant names, and which of them they
+        /// declined. `None`: nobody is asked.
+        declined: Option<Vec<Destination>>,
+    },
     /// Opens a caller, for as long as the connection of this request stays.
     Call { caller: String, network: Network, secrets: Vec<SealedSecret> },
     /// Seals a value, under an id that it has or a new one.
@@ -40,6 +47,8 @@ pub(crate) enum Request {
     Look { sandbox: String },
     /// Takes what came since it was taken last.
     Flows { sandbox: String },
+    /// What its connections wait for.
+    Questions { sandbox: String },
     /// Forgets the sandbox.
     Close { sandbox: String },
 }
@@ -61,6 +70,7 @@ pub(crate) enum Answer {
     Sealed(SealedSecret),
     Taken,
     Flows(Flows),
+    Questions(Vec<Destination>),
     /// The sandbox is not open here.
     Unknown,
     /// It can't be; a sentence.

@@ -5,7 +5,7 @@
 use crate::flow::Refusal;
 use crate::host::{Host, Target, parse_authority};
 use crate::limits;
-use crate::network::{Grant, Network, Scheme};
+use crate::network::{Destination, Grant, Network, Scheme};
 use crate::rule::{RequestLine, Rule, allows_method, allows_path, cut};
 use crate::secrets::{HeldSecret, Secrets};
 
@@ -14,6 +14,8 @@ use crate::secrets::{HeldSecret, Secrets};
 pub(crate) struct Rules {
     rules: Vec<Rule>,
     pub(crate) secrets: Secrets,
+    /// `None`: nobody is asked about what no grant names.
+    declined: Option<Vec<Destination>>,
     pub(crate) proxy: Option<UpstreamProxy>,
 }
 
@@ -38,7 +40,33 @@ impl Rules {
         }
         let rules = network.grants.iter().map(Rule::new).collect::<Result<_, _>>()?;
         let proxy = network.proxy.as_ref().map(UpstreamProxy::new).transpose()?;
-        Ok(Self { rules, secrets: Secrets::new(secrets)?, proxy })
+        Ok(Self { rules, secrets: Secrets::new(secrets)?, declined: None, proxy })
+    }
+
+    /// The same, and somebody is asked about hosts that no grant names, but for those that they
+    /// declined.
+    pub(crate) fn asking(self, declined: Option<Vec<Destination>>) -> Result<Self, String> {
+        if declined.as_ref().is_some_and(|declined| declined.len() > limits::DECLINED_MAX) {
+            return Err(format!("there are more than {} declined hosts", limits::DECLINED_MAX));
+        }
+        Ok(Self { declined, ..self })
+    }
+
+    /// Whether somebody declined a host.
+    fn declines(&self, target: &Target) -> bool {
+        self.declined.as_ref().is_some_and(|all| all.contains(&target.destination()))
+    }
+
+    /// Whether a host is to be asked about: no grant names it, it was not declined, and what a
+    /// person would write allows it. Those that are not public are named first or not reached.
+    pub(crate) fn asks(&self, target: &Target) -> bool {
+        let grantable =
+            !matches!((target.scheme, target.port), (Scheme::Http, 443) | (Scheme::Https, 80));
+        self.declined.is_some()
+            && grantable
+            && !target.host.is_private()
+            && !self.knows(target)
+            && !self.declines(target)
     }
 
     fn of<'a>(&'a self, target: &Target) -> impl Iterator<Item = &'a Grant> {
@@ -46,16 +74,21 @@ impl Rules {
         rules.filter(|rule| rule.is_for(target)).map(|rule| &rule.grant)
     }
 
+    fn having(&self, secrets: Secrets) -> Self {
+        let (rules, declined) = (self.rules.clone(), self.declined.clone());
+        Self { rules, secrets, declined, proxy: self.proxy.clone() }
+    }
+
     /// The rules with secrets that hosts answered with.
     pub(crate) fn with(&self, minted: Vec<HeldSecret>) -> Result<Self, String> {
         let secrets = self.secrets.with(minted)?;
-        Ok(Self { rules: self.rules.clone(), secrets, proxy: self.proxy.clone() })
+        Ok(self.having(secrets))
     }
 
     /// The rules without one of the secrets. `None`: they don't have it.
     pub(crate) fn without(&self, secret: &str) -> Option<Self> {
         let secrets = self.secrets.without(secret)?;
-        Some(Self { rules: self.rules.clone(), secrets, proxy: self.proxy.clone() })
+        Some(self.having(secrets))
     }
 
     /// Whether there is a grant for a host at all.
@@ -87,6 +120,9 @@ impl Rules {
             } else {
                 refusal = Refusal::Path;
             }
+        }
+        if refusal == Refusal::NotGranted && self.declines(target) {
+            refusal = Refusal::Declined;
         }
         allowed.ok_or(refusal)
     }

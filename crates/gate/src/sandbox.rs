@@ -4,6 +4,7 @@
 //! there are. That the rules changed or ended reaches them by the same channel.
 
 mod authority;
+mod questions;
 mod table;
 
 use std::os::fd::OwnedFd;
@@ -18,6 +19,7 @@ use crate::host::Target;
 use crate::limits;
 use crate::outside::Outside;
 use crate::rules::Rules;
+use questions::Questions;
 
 /// One sandbox.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ pub(crate) struct Sandbox {
     /// `None`: it is closed.
     rules: watch::Sender<Option<Arc<Rules>>>,
     pub(crate) table: Table,
+    questions: Questions,
     /// `None`: a caller, which trusts the gate with its requests as they are.
     pub(crate) authority: Option<Authority>,
     pub(crate) outside: Arc<Outside>,
@@ -43,6 +46,7 @@ impl Sandbox {
         Self {
             rules: watch::Sender::new(Some(Arc::new(rules))),
             table: Table::default(),
+            questions: Questions::default(),
             authority,
             outside,
             room: Arc::new(Semaphore::new(limits::CONNECTIONS_MAX)),
@@ -50,6 +54,7 @@ impl Sandbox {
     }
 
     pub(crate) fn change(&self, rules: Rules) -> Arc<Rules> {
+        self.questions.answered(&rules);
         let rules = Arc::new(rules);
         self.rules.send_replace(Some(Arc::clone(&rules)));
         rules

@@ -2,7 +2,6 @@
 //!
 //! Owns the reading of it, and the sentence where it can't be read.
 
-use crate::address::{Reach, reach};
 use crate::host::{Host, parse_authority};
 use crate::network::{Grant, Scheme};
 
@@ -48,14 +47,13 @@ pub fn grant_of(words: &str) -> Result<Vec<Grant>, String> {
     let (host, port) = parse_authority(authority)
         .or_else(|| Host::parse_bare(authority).map(|host| (host, None)))
         .ok_or_else(|| fault("is not a host"))?;
-    let (name, private) = match &host {
+    let private = host.is_private();
+    let name = match &host {
         Host::Address(_) if !beneath.is_empty() => {
             return Err(fault("has nothing beneath it, because it is an address"));
         }
-        Host::Address(address) => (address.to_string(), reach(*address) != Reach::Public),
-        Host::Name(name) => {
-            (format!("{beneath}{name}"), name == "localhost" || name.ends_with(".localhost"))
-        }
+        Host::Address(address) => address.to_string(),
+        Host::Name(name) => format!("{beneath}{name}"),
     };
     let paths = if matches!(path, "" | "/" | "/*") { Vec::new() } else { vec![path.to_owned()] };
     let grant = |(scheme, port): (Scheme, u16)| Grant {

@@ -13,7 +13,7 @@ mod detached;
 mod doctor;
 mod drive;
 mod egress;
-mod finish;
+pub(crate) mod finish;
 mod gc;
 mod init;
 mod man_pages;

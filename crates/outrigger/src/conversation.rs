@@ -8,6 +8,7 @@ mod asked;
 mod complete;
 mod editor;
 mod exchange;
+mod host;
 mod key;
 mod slash;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use asked::AskedQuestion;
 use complete::{Completion, Forward};
 use editor::Editor;
 use exchange::{Phase, note, print};
+use host::AskedHost;
 
 /// The state.
 #[derive(Debug)]
@@ -46,6 +48,7 @@ pub(crate) struct Conversation {
     /// Since when the step is under way that is waited for.
     step: Option<(Seq, u64)>,
     asked: VecDeque<AskedQuestion>,
+    hosts: Vec<AskedHost>,
     standing: StandingAnswers,
     /// The whole of the output that was shown last.
     output: Option<String>,
@@ -68,6 +71,7 @@ impl Conversation {
             phase: Phase::Idle,
             step: None,
             asked: VecDeque::new(),
+            hosts: Vec::new(),
             standing: StandingAnswers::default(),
             output: None,
             leaving_until_ms: None,
@@ -85,6 +89,7 @@ impl Conversation {
     pub(crate) fn forget(&mut self) {
         self.transcript = Transcript::live_in(self.size.room());
         self.asked.clear();
+        self.hosts.clear();
         self.step = None;
         self.output = None;
     }
@@ -123,10 +128,12 @@ impl Conversation {
             }
             Input::Idle => self.idle(),
             Input::Waiting => {
+                self.hosts.clear();
                 self.phase = Phase::Idle;
                 Vec::new()
             }
             Input::Asked(questions) => self.ask(questions),
+            Input::Hosts(questions) => self.ask_hosts(questions),
             Input::Files(files) => {
                 self.files = Some(files);
                 self.offer()
@@ -148,7 +155,8 @@ impl Conversation {
     pub(crate) fn line(&mut self, now_ms: u64, line: &str) -> Vec<Action> {
         self.now_ms = now_ms;
         let text = line.trim_end_matches(['\r', '\n']);
-        if let Some(actions) = self.chosen_by_word(text) {
+        let chosen = self.chosen_by_word(text).or_else(|| self.chosen_for_host(text));
+        if let Some(actions) = chosen {
             return actions;
         }
         self.editor.set(text);
@@ -182,6 +190,7 @@ impl Conversation {
     }
 
     fn idle(&mut self) -> Vec<Action> {
+        self.hosts.clear();
         self.phase = Phase::Idle;
         match self.queue.pop_front() {
             Some(text) if self.asked.is_empty() => self.say(text),
@@ -227,7 +236,8 @@ impl Conversation {
             return self.interrupt();
         }
         self.leaving_until_ms = None;
-        if let Some(actions) = self.choose(key) {
+        let chosen = self.choose(key).or_else(|| self.choose_host(key));
+        if let Some(actions) = chosen {
             return actions;
         }
         match key {

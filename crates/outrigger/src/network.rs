@@ -1,16 +1,20 @@
 //! What sandboxes may reach: the words of a person, and the gate that holds to them.
 
+mod answers;
 pub(crate) mod caller;
+mod choice;
 mod egress;
 mod environment;
 mod grants;
 mod mirrors;
+mod rule;
 mod secrets;
 mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+pub(crate) use choice::{HostChoice, act};
 pub(crate) use egress::{GATE_MODE, GateEgress, client};
 pub(crate) use grants::mirrors;
 pub(crate) use mirrors::Mirrors;

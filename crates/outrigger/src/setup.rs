@@ -149,7 +149,7 @@ impl Preparation<'_> {
             let what = format!("sandbox.setup: {}", inert(line));
             let running = run(sandbox, (index, line), prefix, &env);
             let failed = screen.during(&what, running).await?;
-            for flow in self.egress.flows(sandbox.id()).await.0 {
+            for flow in self.egress.flows(sandbox.id()).await.flows {
                 let refusal = flow.refusal.iter();
                 refusal.for_each(|why| screen.note(Tone::Warning, format!("! {}", inert(why))));
             }

@@ -49,7 +49,7 @@ impl Denial {
     /// not read as requests.
     pub(super) fn connect_response(self) -> Response<Outgoing> {
         let reason = match self.refusal {
-            Refusal::NotGranted => "Not in the sandbox's network",
+            Refusal::NotGranted | Refusal::Declined => "Not in the sandbox's network",
             _ => "Refused by the sandbox's network",
         };
         let mut response = self.response();

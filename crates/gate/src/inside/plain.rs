@@ -77,7 +77,7 @@ async fn answer(
         return caller::answer(session, request).await;
     }
     if request.method() == Method::CONNECT {
-        let connected = connect(session, &request);
+        let connected = connect(session, &request).await;
         return match connected {
             Ok(target) => {
                 let upgrade = hyper::upgrade::on(&mut request);
@@ -91,7 +91,10 @@ async fn answer(
         };
     }
     match whole(&request) {
-        Ok(target) => relay(session, &target, request).await,
+        Ok(target) => {
+            session.hold(&target).await;
+            relay(session, &target, request).await
+        }
         Err((target, denial)) => {
             session.count();
             session.refused(target.as_ref(), denial.refusal, None);
@@ -100,7 +103,7 @@ async fn answer(
     }
 }
 
-fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Denied> {
+async fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Denied> {
     let uri = request.uri();
     let authority = uri.authority().map(|authority| parse_authority(authority.as_str()));
     let Some(Some((host, Some(port)))) = authority else {
@@ -111,6 +114,7 @@ fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Den
     if !hosts_agree(request, &target) {
         return Err((Some(target), mismatch()));
     }
+    session.hold(&target).await;
     match session.ask_host(&target) {
         Ok(()) => Ok(target),
         Err(denial) => Err((Some(target), denial)),

@@ -105,6 +105,13 @@ impl Session {
         }
     }
 
+    /// Waits while somebody is asked about a host, if they are.
+    pub(super) async fn hold(&self, target: &Target) {
+        let under_way = self.activity.begin();
+        self.sandbox.hold(target).await;
+        drop(under_way);
+    }
+
     /// Whether a host may be reached at all.
     pub(super) fn ask_host(&self, target: &Target) -> Result<(), Denial> {
         self.ask(target, |rules| {
@@ -112,8 +119,9 @@ impl Session {
                 return Ok(());
             }
             let asked = RequestLine { method: "CONNECT", path: "", query: None };
-            let words = rules.words(target, asked, Refusal::NotGranted);
-            Err(Denial::new(Refusal::NotGranted, StatusCode::FORBIDDEN, words))
+            let refusal = rules.decide(target, asked).err().unwrap_or(Refusal::NotGranted);
+            let words = rules.words(target, asked, refusal);
+            Err(Denial::new(refusal, StatusCode::FORBIDDEN, words))
         })
     }
 

@@ -76,8 +76,8 @@ async fn answer(
     let (request, fd) = receive(&mut stream).await?;
     let mut lease = None;
     let answer = match request {
-        Request::Open { sandbox, network, secrets } => {
-            registry.open(&sandbox, &network, &secrets, fd)
+        Request::Open { sandbox, network, secrets, declined } => {
+            registry.open(&sandbox, &network, &secrets, declined, fd)
         }
         Request::Call { caller, network, secrets } => {
             let (answer, opened) = registry.call(&caller, &network, &secrets);
@@ -88,6 +88,7 @@ async fn answer(
         Request::Revoke { secret } => registry.revoke(&secret),
         Request::Connection { sandbox } => registry.connection(&sandbox, fd),
         Request::Look { sandbox } => registry.look(&sandbox),
+        Request::Questions { sandbox } => registry.questions(&sandbox),
         Request::Flows { sandbox } => registry.flows(&sandbox),
         Request::Close { sandbox } => registry.close(&sandbox),
     };

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::listener;
 use super::vault::Vault;
 use crate::flow::Refusal;
-use crate::network::Network;
+use crate::network::{Destination, Network};
 use crate::outside::Outside;
 use crate::protocol::{Answer, OpenedNetwork};
 use crate::rules::Rules;
@@ -80,9 +80,11 @@ impl Registry {
         name: &str,
         network: &Network,
         secrets: &[SealedSecret],
+        declined: Option<Vec<Destination>>,
         fd: Option<OwnedFd>,
     ) -> Answer {
-        match self.try_open(name, network, secrets, fd) {
+        let rules = self.rules(name, network, secrets).and_then(|rules| rules.asking(declined));
+        match rules.and_then(|rules| self.try_open(name, rules, fd)) {
             Ok(opened) => Answer::Opened(opened),
             Err(sentence) => Answer::Refused(sentence),
         }
@@ -128,11 +130,9 @@ impl Registry {
     fn try_open(
         &self,
         name: &str,
-        network: &Network,
-        secrets: &[SealedSecret],
+        rules: Rules,
         fd: Option<OwnedFd>,
     ) -> Result<OpenedNetwork, String> {
-        let rules = self.rules(name, network, secrets)?;
         let placeholders = rules.secrets.shown();
         if let Some(fd) = &fd {
             listener::check(fd).map_err(|error| format!("the listener is of no use: {error}"))?;
@@ -190,6 +190,13 @@ impl Registry {
     pub(super) fn flows(&self, name: &str) -> Answer {
         match self.find(name) {
             Some(sandbox) => Answer::Flows(sandbox.table.take()),
+            None => Answer::Unknown,
+        }
+    }
+
+    pub(super) fn questions(&self, name: &str) -> Answer {
+        match self.find(name) {
+            Some(sandbox) => Answer::Questions(sandbox.questions()),
             None => Answer::Unknown,
         }
     }

@@ -8,6 +8,7 @@ mod hostile;
 mod names;
 mod places;
 mod process;
+mod questions;
 mod secrets;
 mod smuggling;
 mod support;

@@ -17,7 +17,7 @@ use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use outrigger_agent::Message;
-use outrigger_engine::ensure_shown;
+use outrigger_engine::{EgressQuestion, ensure_shown};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -27,6 +27,7 @@ use crate::config::{Config, ModelChoice};
 use crate::conversation::{Action, Conversation, Input, Key, Slash};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Limits, Model, Net, Output};
+use crate::network::{HostChoice, Words};
 use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::show::row::Row;
@@ -35,7 +36,7 @@ use crate::terminal::{self, Ability};
 use crate::{limits, models, picture, session, trust, workspace};
 use context::Context;
 use face::{Face, Typed};
-use jobs::JobEnd;
+use jobs::{HostsSeen, JobEnd};
 use talk::{Talk, TalkNotice};
 
 /// How a conversation begins.
@@ -106,6 +107,10 @@ struct Rim {
     terminates: Signal,
     begun: Instant,
     code: Option<u8>,
+    /// Whether it is being looked what hosts are asked for.
+    looking_for_hosts: bool,
+    /// Answers to hosts: what was looked at before the last of them is not up to date.
+    host_answers: u64,
 }
 
 impl Rim {
@@ -129,6 +134,8 @@ impl Rim {
             terminates: listen(SignalKind::terminate())?,
             begun: Instant::now(),
             code: None,
+            looking_for_hosts: false,
+            host_answers: 0,
             context,
         };
         let footer = rim.context.footer(None);
@@ -173,7 +180,10 @@ impl Rim {
                 }
                 Some(end) = self.asides.next() => self.ended(end).await,
                 came = talk::next(self.talk.as_mut()) => self.came(came).await,
-                _ = ticks.tick() => self.input(Input::Tick).await,
+                _ = ticks.tick() => {
+                    self.look_for_hosts();
+                    self.input(Input::Tick).await;
+                }
             }
             self.dirty = true;
         }
@@ -257,6 +267,10 @@ impl Rim {
                 Action::Answer(question, decision, standing) => {
                     let given = question.answer(&decision, standing);
                     self.answer(&question.session, given).await
+                }
+                Action::AnswerHost(question, choice) => {
+                    self.answer_host(question, choice);
+                    Ok(())
                 }
                 Action::Command(command) => {
                     self.command(command);
@@ -342,6 +356,39 @@ impl Rim {
         Ok(())
     }
 
+    /// Looks what hosts the sandbox asks for, while something runs in it.
+    fn look_for_hosts(&mut self) {
+        let driven = self.talk.as_ref().filter(|talk| talk.is_driven());
+        if let (Some(talk), false) = (driven, self.looking_for_hosts) {
+            self.looking_for_hosts = true;
+            self.asides.push(jobs::as_task(jobs::hosts(talk.parts(), self.host_answers)));
+        }
+    }
+
+    /// Acts on an answer now. What holds for the session is a change of it, for when it rests.
+    fn answer_host(&mut self, question: EgressQuestion, choice: HostChoice) {
+        let Some(talk) = &self.talk else { return };
+        let words = Words::parse(&[&question.words]).ok().filter(|_| choice.widens());
+        (self.looking_for_hosts, self.host_answers) = (true, self.host_answers + 1);
+        let (context, parts) = (self.context.clone(), talk.parts());
+        let job = jobs::answer_host(context, parts, self.host_answers, (question, choice));
+        self.asides.push(jobs::as_task(job));
+        self.later.extend(words.map(|words| Slash::Net(Some(words))));
+    }
+
+    async fn hosts(&mut self, seen: HostsSeen) {
+        match seen.answered {
+            Ok(rows) => self.rows.extend(rows),
+            Err(failure) => self.rows.extend(work::failure(&failure)),
+        }
+        if seen.answers == self.host_answers {
+            self.looking_for_hosts = false;
+            if self.talk.as_ref().is_some_and(Talk::is_driven) {
+                self.input(Input::Hosts(seen.questions)).await;
+            }
+        }
+    }
+
     /// Follows the commands that were to wait.
     fn follow(&mut self) {
         let later = std::mem::take(&mut self.later);
@@ -390,6 +437,7 @@ impl Rim {
         let was_busy = self.jobs.is_empty() && !self.talk.as_ref().is_some_and(Talk::is_driven);
         match end {
             JobEnd::Rows(Ok(rows)) => self.rows.extend(rows),
+            JobEnd::Hosts(seen) => return self.hosts(*seen).await,
             JobEnd::Files(files) => return self.input(Input::Files(files)).await,
             JobEnd::Applied(Ok((applied, rows))) => {
                 self.context.applied = applied;

@@ -1,12 +1,13 @@
 //! What comes into a conversation, what is to be done about it, and how it stands.
 
 use outrigger_agent::{Record, Seq, SessionId};
-use outrigger_engine::LiveOutput;
+use outrigger_engine::{EgressQuestion, LiveOutput};
 use std::sync::Arc;
 
 use super::key::Key;
 use super::slash::Slash;
 use crate::limits;
+use crate::network::HostChoice;
 use crate::question::{Decision, Question};
 use crate::show::row::Row;
 use crate::show::{Room, Tone};
@@ -36,6 +37,8 @@ pub(crate) enum Input {
     Waiting,
     /// What waits for an answer, all of it.
     Asked(Vec<Question>),
+    /// The hosts that the sandbox asks for now, all of them.
+    Hosts(Vec<EgressQuestion>),
     /// The files of the directory.
     Files(Vec<String>),
     /// What the last row says.
@@ -52,6 +55,7 @@ pub(crate) enum Action {
     Interrupt,
     /// With the effect about which the same was answered, if the answer stands.
     Answer(Box<Question>, Decision, Option<Seq>),
+    AnswerHost(EgressQuestion, HostChoice),
     Command(Slash),
     /// Look again what waits for an answer.
     Look,

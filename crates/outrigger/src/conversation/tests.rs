@@ -292,3 +292,41 @@ fn the_end_of_an_output_is_shown_and_all_of_it_on_a_key() {
     assert_eq!(all.matches("│ line 1\n").count(), 1, "{all}");
     assert_eq!(all.matches("│ line 40\n").count(), 3, "{all}");
 }
+
+#[test]
+fn a_host_is_asked_about_and_answered_by_a_key_that_was_meant_for_it() {
+    let asks = |hosts: &[&str]| {
+        let host = |words: &&str| outrigger_engine::EgressQuestion {
+            sandbox: outrigger_sandbox::SandboxId::new("s.main").unwrap(),
+            words: (*words).to_owned(),
+        };
+        Input::Hosts(hosts.iter().map(host).collect())
+    };
+    let mut play = Play::new();
+    play.comes(Input::Working).comes(asks(&["a.test", "b.test:8443"])).types("o").draws();
+    play.check(&expect![[r#"
+        | ? a.test is to be reached:
+        | ? b.test:8443 is to be reached:
+        ~ … working · 1 s · Esc stops it
+        ~ ? a.test is to be reached:
+        ~   answer when your text is sent or gone
+        ~>› o
+        ~   Enter says it now · Tab says it after the turn · Esc sto…
+    "#]]);
+    play.key(Key::Backspace).types("o").comes(asks(&["b.test:8443"])).draws();
+    play.check(&expect![[r#"
+        -> AnswerHost(EgressQuestion { sandbox: SandboxId("s.main"), words: "a.test" }, Once)
+        ~ … working · 3 s · Esc stops it
+        ~ ? b.test:8443 is to be reached:
+        ~   o once · s in this session · r always, as a rule · n no
+        ~>›
+        ~   model · dir
+    "#]]);
+    play.types("n").comes(asks(&[])).draws();
+    play.check(&expect![[r#"
+        -> AnswerHost(EgressQuestion { sandbox: SandboxId("s.main"), words: "b.test:8443" }, No)
+        ~ … working · 4 s · Esc stops it
+        ~>›
+        ~   model · dir
+    "#]]);
+}

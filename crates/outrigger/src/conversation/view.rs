@@ -6,6 +6,7 @@ use super::Conversation;
 use super::asked::Expects;
 use super::exchange::Phase;
 use crate::limits;
+use crate::network::HostChoice;
 use crate::show::row::{Paint, Row, style};
 use crate::show::{Tone, count};
 
@@ -70,7 +71,7 @@ impl Conversation {
     }
 
     fn question(&self) -> Vec<Row> {
-        let Some(asked) = self.open_question() else { return Vec::new() };
+        let Some(asked) = self.open_question() else { return self.host() };
         let strong = style(Tone::Warning);
         let title = Row::new(strong, &format!("? {}", asked.question.title()));
         let text = match asked.expects {
@@ -91,6 +92,16 @@ impl Conversation {
             ));
         }
         rows
+    }
+
+    fn host(&self) -> Vec<Row> {
+        let Some(asked) = self.open_host() else { return Vec::new() };
+        let text = match self.editor.is_empty() {
+            true => HostChoice::SHOWN,
+            false => "answer when your text is sent or gone",
+        };
+        let title = Row::new(style(Tone::Warning), &format!("? {}", asked.title));
+        vec![title, Row::new(Style::new().bold(), &format!("  {text}"))]
     }
 
     fn menu(&self) -> Vec<Row> {

@@ -5,8 +5,10 @@
 
 use async_trait::async_trait;
 use outrigger_agent::EgressFlow;
-use outrigger_engine::{Egress, EgressError};
-use outrigger_gate::{Flow, NetworkClient, OpenedNetwork, Refusal, ServerLaunch};
+use outrigger_engine::{Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion};
+use outrigger_gate::{
+    Destination, Flow, NetworkClient, OpenedNetwork, Refusal, SealedSecret, ServerLaunch,
+};
 use outrigger_sandbox::{ConnectionSink, Generation, Networks, Sandbox, SandboxId};
 use outrigger_store::Secrets;
 use std::collections::{BTreeMap, HashMap};
@@ -14,8 +16,10 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{Mutex, mpsc};
 
+use super::answers::HostAnswers;
 use super::environment;
 use super::grants::{network, proxy};
 use super::mirrors::Mirrors;
@@ -35,6 +39,8 @@ pub(crate) struct GateEgress {
     mirrors: Mirrors,
     secrets: Arc<dyn Secrets>,
     known: Mutex<HashMap<SandboxId, SandboxGate>>,
+    /// Whether a person is asked.
+    attended: AtomicBool,
 }
 
 /// A sandbox, as this process knows it.
@@ -48,6 +54,7 @@ enum SandboxGate {
         env: BTreeMap<String, String>,
         /// Where its listener is, if what carries its connections ends with this process.
         carried: Option<u16>,
+        answers: HostAnswers,
     },
 }
 
@@ -66,7 +73,31 @@ impl GateEgress {
         secrets: Arc<dyn Secrets>,
     ) -> Self {
         let (client, known) = (client(dir, program), Mutex::default());
-        Self { client, networks, mirrors, secrets, known }
+        let attended = AtomicBool::new(false);
+        Self { client, networks, mirrors, secrets, known, attended }
+    }
+
+    /// Tells the gate what a sandbox may reach, with what a person said to it.
+    async fn tell(
+        &self,
+        id: &SandboxId,
+        words: &[String],
+        answers: &HostAnswers,
+        listener: Option<OwnedFd>,
+    ) -> Result<(OpenedNetwork, Vec<SealedSecret>), EgressError> {
+        let mut network = network(words, &self.mirrors, proxy());
+        network.grants.extend(answers.grants());
+        let secrets = secrets::of_words(&*self.secrets, words).await.map_err(EgressError)?;
+        let (id, client) = (id.as_str(), &self.client);
+        let opened = match self.attended.load(Ordering::Relaxed) {
+            true => {
+                let declined = answers.declined();
+                client.open_asking(id, &network, &secrets, declined, listener).await
+            }
+            false => client.open(id, &network, &secrets, listener).await,
+        };
+        let opened = opened.map_err(|error| EgressError(error.to_string()))?;
+        Ok((opened, secrets))
     }
 
     /// Opens it anew, in this life of the sandbox.
@@ -75,6 +106,7 @@ impl GateEgress {
         sandbox: &dyn Sandbox,
         backend: &str,
         words: &[String],
+        answers: &HostAnswers,
     ) -> Result<(BTreeMap<String, String>, Option<u16>), EgressError> {
         let id = sandbox.id();
         let networks = self.networks.get(backend).ok_or_else(|| {
@@ -84,10 +116,8 @@ impl GateEgress {
         let sink = Arc::new(RelayedConnections::start(self.client.clone(), id.clone()));
         let listener = networks.listen(id, sink).await.map_err(|error| failed(&error))?;
         let carried = listener.descriptor.is_none().then_some(listener.port);
-        let network = network(words, &self.mirrors, proxy());
-        let secrets = secrets::of_words(&*self.secrets, words).await.map_err(EgressError)?;
-        let opened = self.client.open(id.as_str(), &network, &secrets, listener.descriptor).await;
-        let OpenedNetwork { authority, placeholders } = opened.map_err(|error| failed(&error))?;
+        let told = self.tell(id, words, answers, listener.descriptor).await?;
+        let (OpenedNetwork { authority, placeholders }, secrets) = told;
         let mirrors = words.iter().any(|word| word == PACKAGES).then_some(&self.mirrors);
         let name = format!("network-{}", uuid::Uuid::new_v4().simple());
         for file in environment::files(&name, &authority, mirrors) {
@@ -123,32 +153,80 @@ impl Egress for GateEgress {
     ) -> Result<BTreeMap<String, String>, EgressError> {
         let id = sandbox.id();
         let known = self.known.lock().await.get(id).cloned();
+        let mut answers = HostAnswers::default();
         match known {
             Some(SandboxGate::Closed) if words.is_empty() => return Ok(BTreeMap::new()),
-            Some(SandboxGate::Open { generation, words: before, env, carried })
-                if before == words && generation == *sandbox.generation() =>
-            {
-                if self.carries(id, backend, carried).await && self.knows(id).await {
+            Some(SandboxGate::Open { generation, words: before, env, carried, answers: said }) => {
+                let same = before == words && generation == *sandbox.generation();
+                if same && self.carries(id, backend, carried).await && self.knows(id).await {
                     return Ok(env);
                 }
+                answers = if before == words { said } else { said.under_other_words() };
             }
-            Some(_) | None => {}
+            Some(SandboxGate::Closed) | None => {}
         }
         if words.is_empty() {
             self.close(id).await;
             return Ok(BTreeMap::new());
         }
-        let (env, carried) = self.open_anew(sandbox, backend, words).await?;
+        let (env, carried) = self.open_anew(sandbox, backend, words, &answers).await?;
         let (generation, words) = (sandbox.generation().clone(), words.to_vec());
-        let open = SandboxGate::Open { generation, words, env: env.clone(), carried };
+        let open = SandboxGate::Open { generation, words, env: env.clone(), carried, answers };
         self.known.lock().await.insert(id.clone(), open);
         Ok(env)
     }
 
-    async fn flows(&self, id: &SandboxId) -> (Vec<EgressFlow>, u64) {
+    async fn flows(&self, id: &SandboxId) -> EgressFlows {
+        let mut allowed = Vec::new();
+        if let Some(SandboxGate::Open { words, answers, .. }) = self.known.lock().await.get_mut(id)
+        {
+            allowed = answers.take_allowed();
+            if answers.end_command() {
+                // Where the gate can't be told it has ended, with all that it granted.
+                let _ = self.tell(id, words, answers, None).await;
+            }
+        }
         // A gate that ended has nothing to tell any more, and the next command opens anew.
         let flows = self.client.flows(id.as_str()).await.unwrap_or_default();
-        (flows.flows.into_iter().map(flow).collect(), flows.lost)
+        let more = flows.lost;
+        EgressFlows { flows: flows.flows.into_iter().map(flow).collect(), more, allowed }
+    }
+
+    fn attend(&self) {
+        self.attended.store(true, Ordering::Relaxed);
+    }
+
+    async fn questions(&self) -> Vec<EgressQuestion> {
+        if !self.attended.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let known = self.known.lock().await;
+        let open = known.iter().filter(|(_, gate)| matches!(gate, SandboxGate::Open { .. }));
+        let open: Vec<SandboxId> = open.map(|(id, _)| id.clone()).collect();
+        drop(known);
+        let mut all = Vec::new();
+        for sandbox in open {
+            // A gate that ended holds nothing.
+            let asked = self.client.questions(sandbox.as_str()).await.unwrap_or_default();
+            let asked = asked.iter().map(Destination::words);
+            all.extend(asked.map(|words| EgressQuestion { sandbox: sandbox.clone(), words }));
+        }
+        all
+    }
+
+    async fn answer(
+        &self,
+        question: &EgressQuestion,
+        answer: EgressAnswer,
+    ) -> Result<(), EgressError> {
+        let EgressQuestion { sandbox, words: host } = question;
+        let mut known = self.known.lock().await;
+        let Some(SandboxGate::Open { words, answers, .. }) = known.get_mut(sandbox) else {
+            // It was closed meanwhile, and asks for nothing.
+            return Ok(());
+        };
+        answers.add(host, answer).map_err(EgressError)?;
+        self.tell(sandbox, words, answers, None).await.map(drop)
     }
 
     async fn close(&self, id: &SandboxId) {

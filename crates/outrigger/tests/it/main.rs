@@ -22,6 +22,7 @@ mod docker;
 mod faults;
 mod going_on;
 mod hardened;
+mod held_hosts;
 mod hostile;
 #[path = "../../../mcp/tests/it/installed.rs"]
 mod installed;

@@ -4,7 +4,7 @@
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use outrigger_agent::{Author, Item, Message, Record, Seq, SessionId, State};
-use outrigger_engine::ResumeChange;
+use outrigger_engine::{EgressQuestion, ResumeChange};
 use outrigger_repository::{Accept, Change, Rules};
 use outrigger_store::load_all;
 use std::collections::BTreeMap;
@@ -24,6 +24,7 @@ use crate::compose::{self, Store};
 use crate::conversation::{Hazards, Slash};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Apply;
+use crate::network::{HostChoice, act};
 use crate::project_file::ProjectFile;
 use crate::session::Lock;
 use crate::show::row::Row;
@@ -35,9 +36,19 @@ use crate::{limits, models, outside, own_files, project_servers, repository, ses
 pub(super) enum JobEnd {
     Rows(Outcome<Vec<Row>>),
     Files(Vec<String>),
+    Hosts(Box<HostsSeen>),
     /// What was written back by now, and what is told of it.
     Applied(Outcome<(Vec<Vec<Change>>, Vec<Row>)>),
     Opened(Outcome<Box<OpenedTalk>>),
+}
+
+/// The hosts that are asked for.
+pub(super) struct HostsSeen {
+    pub(super) questions: Vec<EgressQuestion>,
+    /// Answers that had been given when it was looked.
+    pub(super) answers: u64,
+    /// What is told of the last one, if it was acted on here.
+    pub(super) answered: Outcome<Vec<Row>>,
 }
 
 /// A session that is gone on with.
@@ -200,6 +211,37 @@ pub(super) fn files(context: Context) -> Job {
         listing.await.ok().and_then(Result::ok).unwrap_or_default()
     };
     work.map(JobEnd::Files).boxed_local()
+}
+
+/// Looks what hosts the sandboxes of a session ask for.
+pub(super) fn hosts(parts: Parts, answers: u64) -> Job {
+    seen(parts, answers, Ok(Vec::new())).map(JobEnd::Hosts).boxed_local()
+}
+
+/// Acts on what a person said to one of them, and looks again.
+pub(super) fn answer_host(
+    context: Context,
+    parts: Parts,
+    answers: u64,
+    (question, choice): (EgressQuestion, HostChoice),
+) -> Job {
+    let work = async move {
+        let answered = match parts.engine.egress() {
+            Some(egress) => act(&**egress, &context.paths, &question, choice).await,
+            None => Err(Context::not_open()),
+        };
+        let answered = answered.map(|text| vec![Row::note(Tone::Detail, &text)]);
+        seen(parts, answers, answered).await
+    };
+    work.map(JobEnd::Hosts).boxed_local()
+}
+
+async fn seen(parts: Parts, answers: u64, answered: Outcome<Vec<Row>>) -> Box<HostsSeen> {
+    let questions = match parts.engine.egress() {
+        Some(egress) => egress.questions().await,
+        None => Vec::new(),
+    };
+    Box::new(HostsSeen { questions, answers, answered })
 }
 
 /// A session that waits: what it changed is kept as a patch, its disks are kept, and it rests.

@@ -61,6 +61,9 @@ pub(super) async fn next(talk: Option<&mut Talk>) -> TalkNotice {
 impl Talk {
     pub(super) fn new(task: OpenedTask, shown: Seq, paths: Paths) -> Self {
         let OpenedTask { store, engine, session, lock } = task;
+        if let Some(egress) = engine.egress() {
+            egress.attend();
+        }
         let (host, notices) = (EmbeddedHost::new(engine.clone()), engine.feed().listen());
         Self { store, engine, session, lock, host, notices, paths, shown, driven: false }
     }

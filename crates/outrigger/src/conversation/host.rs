@@ -1,0 +1,68 @@
+//! Hosts that the sandbox asks for in a conversation, and the key that answers.
+//!
+//! Owns that no key answers that was meant for something else.
+
+use outrigger_engine::EgressQuestion;
+
+use super::Conversation;
+use super::exchange::{Action, print};
+use super::key::Key;
+use crate::limits;
+use crate::network::HostChoice;
+use crate::show::row::Row;
+use crate::show::{Line, Tone};
+
+/// A host that is asked for.
+#[derive(Debug)]
+pub(super) struct AskedHost {
+    question: EgressQuestion,
+    /// What is asked, in a line.
+    pub(super) title: String,
+    since_ms: u64,
+}
+
+impl Conversation {
+    /// All that is asked for now. What is new is shown.
+    pub(super) fn ask_hosts(&mut self, questions: Vec<EgressQuestion>) -> Vec<Action> {
+        self.hosts.retain(|asked| questions.contains(&asked.question));
+        let mut rows = Vec::new();
+        for question in questions {
+            if self.hosts.iter().any(|asked| asked.question == question) {
+                continue;
+            }
+            // The host comes first: what follows it was written by others.
+            let what = self.transcript.waiting().map_or_else(String::new, |(_, what)| what);
+            let title = format!("{} is to be reached: {what}", question.words);
+            rows.push(Row::of(&Line::new(Tone::Warning, format!("? {title}"))));
+            let since_ms = self.now_ms;
+            self.hosts.push(AskedHost { question, title, since_ms });
+        }
+        print(rows)
+    }
+
+    /// The host that is asked about, behind what the rules ask.
+    pub(super) fn open_host(&self) -> Option<&AskedHost> {
+        self.hosts.first().filter(|_| self.open_question().is_none())
+    }
+
+    /// What a key is to it; nothing if it belongs to the text.
+    pub(super) fn choose_host(&mut self, key: Key) -> Option<Vec<Action>> {
+        let Key::Char(char) = key else { return None };
+        let at_once = self.now_ms.saturating_sub(self.open_host()?.since_ms);
+        if at_once < limits::QUESTION_GUARD_MS || !self.editor.is_empty() {
+            return None;
+        }
+        self.chosen_for_host(char.encode_utf8(&mut [0; 4]))
+    }
+
+    /// What a line is to it; nothing if it is something to say.
+    pub(super) fn chosen_for_host(&mut self, word: &str) -> Option<Vec<Action>> {
+        self.open_host()?;
+        let choice = HostChoice::parse(word)?;
+        let AskedHost { question, .. } = self.hosts.remove(0);
+        // The next one was not looked at yet.
+        let now_ms = self.now_ms;
+        self.hosts.iter_mut().for_each(|next| next.since_ms = now_ms);
+        Some(vec![Action::AnswerHost(question, choice)])
+    }
+}

@@ -1,0 +1,100 @@
+//! What a person said to hosts that a sandbox asked for.
+//!
+//! Owns how long each answer holds. Pure; nothing of it is kept beyond the process: what holds
+//! for the session stands in its words.
+
+use outrigger_engine::EgressAnswer;
+use outrigger_gate::{Destination, Grant, grant_of};
+
+/// The answers of one sandbox.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HostAnswers {
+    granted: Vec<(EgressAnswer, Vec<Grant>)>,
+    declined: Vec<Destination>,
+    /// What the model was not told yet.
+    untold: Vec<String>,
+}
+
+impl HostAnswers {
+    /// Adds one. `host` is in the words of `--net`.
+    ///
+    /// # Errors
+    /// Why nothing can be reached under these words.
+    pub(super) fn add(&mut self, host: &str, answer: EgressAnswer) -> Result<(), String> {
+        let mut grants = grant_of(host)?;
+        let how_long = match answer {
+            EgressAnswer::Once => "for this command alone",
+            EgressAnswer::Session => "for this session",
+            EgressAnswer::No => {
+                let declined = grants.into_iter().map(|Grant { host, port, .. }| {
+                    // A URL has an address of version 6 in brackets.
+                    let host = if host.contains(':') { format!("[{host}]") } else { host };
+                    Destination { host, port }
+                });
+                self.declined.extend(declined);
+                return Ok(());
+            }
+        };
+        if answer == EgressAnswer::Once {
+            grants.iter_mut().for_each(|grant| grant.name = format!("{host}, once"));
+        }
+        self.granted.push((answer, grants));
+        self.untold.push(format!("the person allowed {host} {how_long}"));
+        Ok(())
+    }
+
+    /// What is granted beside the session's words.
+    pub(super) fn grants(&self) -> impl Iterator<Item = Grant> {
+        self.granted.iter().flat_map(|(_, grants)| grants.iter().cloned())
+    }
+
+    /// What is not asked again.
+    pub(super) fn declined(&self) -> &[Destination] {
+        &self.declined
+    }
+
+    /// What was allowed and not told yet, a sentence each.
+    pub(super) fn take_allowed(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.untold)
+    }
+
+    /// A command ended. Whether anything ends with it.
+    pub(super) fn end_command(&mut self) -> bool {
+        let before = self.granted.len();
+        self.granted.retain(|(answer, _)| *answer != EgressAnswer::Once);
+        self.granted.len() != before
+    }
+
+    /// What still holds when the session's words changed: they say all that may be reached.
+    pub(super) fn under_other_words(self) -> Self {
+        Self { granted: Vec::new(), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(answers: &HostAnswers) -> Vec<String> {
+        answers.grants().map(|grant| format!("{}:{}", grant.name, grant.port)).collect()
+    }
+
+    #[test]
+    fn each_answer_holds_for_as_long_as_was_said() {
+        let mut answers = HostAnswers::default();
+        answers.add("a.test:8443", EgressAnswer::Once).unwrap();
+        answers.add("b.test", EgressAnswer::Session).unwrap();
+        answers.add("c.test", EgressAnswer::No).unwrap();
+        let once = "a.test:8443, once:8443".to_owned();
+        let session = ["b.test:443".to_owned(), "b.test:80".to_owned()];
+        assert_eq!(names(&answers), [&[once.clone(), once][..], &session].concat());
+        assert_eq!(answers.take_allowed().len(), 2);
+        assert!(answers.take_allowed().is_empty(), "each is told once");
+        assert!(answers.end_command() && !answers.end_command());
+        assert_eq!(names(&answers), session);
+        let ports: Vec<u16> = answers.declined().iter().map(|declined| declined.port).collect();
+        assert_eq!(ports, [443, 80]);
+        let answers = answers.under_other_words();
+        assert_eq!((names(&answers).len(), answers.declined().len()), (0, 2));
+    }
+}
