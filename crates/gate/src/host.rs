@@ -128,7 +128,7 @@ impl Target {
         }
     }
 
-    /// The same without what is spoken there.
+    /// Host and port, whatever is spoken there.
     pub(crate) fn destination(&self) -> Destination {
         Destination { host: self.host.to_string(), port: self.port }
     }

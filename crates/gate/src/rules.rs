@@ -43,7 +43,7 @@ impl Rules {
         Ok(Self { rules, secrets: Secrets::new(secrets)?, declined: None, proxy })
     }
 
-    /// The same, and somebody is asked about hosts that no grant names, but for those that they
+    /// These rules for a sandbox about which somebody is there: they are asked about hosts that no grant names, but for those that they
     /// declined.
     pub(crate) fn asking(self, declined: Option<Vec<Destination>>) -> Result<Self, String> {
         if declined.as_ref().is_some_and(|declined| declined.len() > limits::DECLINED_MAX) {

@@ -11,12 +11,14 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::timeout_at;
 
 pub(crate) use authority::Authority;
 pub(crate) use table::{Outcome, Row, Table};
 
 use crate::host::Target;
 use crate::limits;
+use crate::network::Destination;
 use crate::outside::Outside;
 use crate::rules::Rules;
 use questions::Questions;
@@ -67,6 +69,23 @@ impl Sandbox {
     /// What is granted now. `None`: the sandbox is closed.
     pub(crate) fn rules(&self) -> Option<Arc<Rules>> {
         self.rules.borrow().clone()
+    }
+
+    /// Waits until somebody answered about a host that is to be asked about, or nobody will.
+    pub(crate) async fn hold(&self, target: &Target) {
+        let asks =
+            |rules: &Option<Arc<Rules>>| rules.as_ref().is_some_and(|rules| rules.asks(target));
+        let mut rules = self.rules.subscribe();
+        if !asks(&rules.borrow()) {
+            return;
+        }
+        let Some(held) = self.questions.hold(target) else { return };
+        let _ = timeout_at(held.until, rules.wait_for(|rules| !asks(rules))).await;
+    }
+
+    /// What is asked now.
+    pub(crate) fn questions(&self) -> Vec<Destination> {
+        self.rules().map(|rules| self.questions.open(&rules)).unwrap_or_default()
     }
 
     /// Room for a connection, as soon as there is some.

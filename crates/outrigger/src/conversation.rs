@@ -26,11 +26,10 @@ use crate::limits;
 use crate::question::StandingAnswers;
 use crate::show::row::Row;
 use crate::show::{Line, Tone, Transcript, inert};
-use asked::AskedQuestion;
+use asked::{AskedHost, AskedQuestion};
 use complete::{Completion, Forward};
 use editor::Editor;
 use exchange::{Phase, note, print};
-use host::AskedHost;
 
 /// The state.
 #[derive(Debug)]

@@ -3,13 +3,12 @@
 //! Owns that all that wait for one host and port are one question, and when a question is over.
 //! It never says yes: what a connection may do is decided by the rules, after it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 
-use super::Sandbox;
 use crate::host::Target;
 use crate::limits;
 use crate::network::Destination;
@@ -34,10 +33,11 @@ struct HostQuestion {
 }
 
 /// A connection that waits, until this is dropped.
-struct HeldConnection<'a> {
+pub(super) struct HeldConnection<'a> {
+    _room: SemaphorePermit<'a>,
     questions: &'a Questions,
     destination: Destination,
-    until: Instant,
+    pub(super) until: Instant,
 }
 
 impl Default for Questions {
@@ -58,14 +58,23 @@ impl Questions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What is asked now, under these rules.
+    pub(super) fn open(&self, rules: &Rules) -> Vec<Destination> {
+        let now = Instant::now();
+        let open = self.lock();
+        let open = open.iter().filter(|it| it.stands(now) && rules.asks(&it.target));
+        open.map(|question| question.target.destination()).collect()
+    }
+
     /// Forgets what these rules answer: where they are taken back it is asked anew.
     pub(super) fn answered(&self, rules: &Rules) {
         self.lock().retain(|question| rules.asks(&question.target));
     }
 
-    /// One more waits. `None`: so many hosts are asked about already.
-    fn hold(&self, target: &Target) -> Option<HeldConnection<'_>> {
+    /// One more waits. `None`: so many do, or so many hosts are asked about already.
+    pub(super) fn hold(&self, target: &Target) -> Option<HeldConnection<'_>> {
         let (now, destination) = (Instant::now(), target.destination());
+        let room = self.room.try_acquire().ok()?;
         let mut open = self.lock();
         open.retain(|question| question.stands(now));
         let known = open.iter().position(|known| known.target.destination() == destination);
@@ -80,7 +89,7 @@ impl Questions {
             }
         };
         open[at].waiting += 1;
-        Some(HeldConnection { questions: self, destination, until: open[at].until })
+        Some(HeldConnection { _room: room, questions: self, destination, until: open[at].until })
     }
 }
 
@@ -93,30 +102,6 @@ impl Drop for HeldConnection<'_> {
             question.waiting = question.waiting.saturating_sub(1);
             question.seen = Instant::now();
         }
-    }
-}
-
-impl Sandbox {
-    /// Waits until somebody answered about a host that is to be asked about, or nobody will.
-    pub(crate) async fn hold(&self, target: &Target) {
-        let asks =
-            |rules: &Option<Arc<Rules>>| rules.as_ref().is_some_and(|rules| rules.asks(target));
-        let mut rules = self.rules.subscribe();
-        if !asks(&rules.borrow()) {
-            return;
-        }
-        let Ok(_room) = self.questions.room.try_acquire() else { return };
-        let Some(held) = self.questions.hold(target) else { return };
-        let _ = timeout_at(held.until, rules.wait_for(|rules| !asks(rules))).await;
-    }
-
-    /// What is asked now.
-    pub(crate) fn questions(&self) -> Vec<Destination> {
-        let (now, rules) = (Instant::now(), self.rules());
-        let asks = |it: &&HostQuestion| rules.as_ref().is_some_and(|rules| rules.asks(&it.target));
-        let open = self.questions.lock();
-        let open = open.iter().filter(|question| question.stands(now)).filter(asks);
-        open.map(|question| question.target.destination()).collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! A question that was put in a conversation, and what answers it now.
 
+use outrigger_engine::EgressQuestion;
+
 use crate::question::Question;
 
 /// A question that somebody looks at.
@@ -24,4 +26,13 @@ impl AskedQuestion {
     pub(super) fn back_to_choice(&mut self) {
         self.expects = Expects::Key;
     }
+}
+
+/// A host that the sandbox asks for.
+#[derive(Debug)]
+pub(super) struct AskedHost {
+    pub(super) question: EgressQuestion,
+    /// What is asked, in a line.
+    pub(super) title: String,
+    pub(super) since_ms: u64,
 }

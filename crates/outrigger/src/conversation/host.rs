@@ -5,21 +5,13 @@
 use outrigger_engine::EgressQuestion;
 
 use super::Conversation;
+use super::asked::AskedHost;
 use super::exchange::{Action, print};
 use super::key::Key;
 use crate::limits;
 use crate::network::HostChoice;
 use crate::show::row::Row;
 use crate::show::{Line, Tone};
-
-/// A host that is asked for.
-#[derive(Debug)]
-pub(super) struct AskedHost {
-    question: EgressQuestion,
-    /// What is asked, in a line.
-    pub(super) title: String,
-    since_ms: u64,
-}
 
 impl Conversation {
     /// All that is asked for now. What is new is shown.

@@ -1,8 +1,8 @@
 //! Hosts that are not in the network: in a conversation, a person is asked about them.
 
-use crate::support::{Turn, World, processes, shell, until};
+use crate::support::{Turn, World, shell, until};
+use crate::tls_host::GateGuard;
 use crate::tmux::Tmux;
-use rustix::process::{Pid, Signal};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -31,24 +31,6 @@ fn proxy() -> u16 {
         }
     });
     port
-}
-
-/// Ends this world's gate with the test.
-struct GateGuard<'a>(&'a World);
-
-impl Drop for GateGuard<'_> {
-    fn drop(&mut self) {
-        let dir = self.0.data().join("gate");
-        let wanted = [b"gate-server", dir.as_os_str().as_encoded_bytes()].join(&0);
-        for pid in processes() {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            if line.windows(wanted.len()).any(|window| window == wanted) {
-                let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-                // It may have ended by itself.
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
-        }
-    }
 }
 
 /// Presses a key until it was taken as the answer. One that comes with the question belongs to
