@@ -96,7 +96,7 @@ impl HttpClient {
             return self.client.execute(request).await.map_err(SendError::Transport);
         };
         gate.ready().await.map_err(SendError::NoGate)?;
-        // The port says which grant is meant, and that what is spoken behind the gate.
+        // The port says which grant is meant, and that says what is spoken behind the gate.
         let url = request.url_mut();
         let port = url.port_or_known_default();
         let plain = url.set_scheme("http").and_then(|()| url.set_port(port));
