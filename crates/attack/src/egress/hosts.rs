@@ -155,8 +155,9 @@ async fn serve(
         }
         let request: Vec<u8> = read.drain(..request_end(&read).unwrap_or(0)).collect();
         let request = String::from_utf8_lossy(&request).into_owned();
+        let before = lock(seen).requests.last().cloned().unwrap_or_default();
         lock(seen).requests.push(request.clone());
-        stream.write_all(&answer(&request)).await?;
+        stream.write_all(&answer(&request, &before)).await?;
         stream.flush().await?;
         if path(&request) == "/endless" {
             while stream.write_all(&[b'x'; 16 << 10]).await.is_ok() {}
@@ -185,8 +186,9 @@ fn path(request: &str) -> &str {
     target.split('?').next().unwrap_or_default()
 }
 
-/// What a host makes of a request: an echo, or the word behind `Bearer` in another form.
-fn answer(request: &str) -> Vec<u8> {
+/// What a host makes of a request: an echo, the word behind `Bearer` in another form, or what
+/// any of them was asked before.
+fn answer(request: &str, before: &str) -> Vec<u8> {
     let token = request.split("Bearer ").nth(1).unwrap_or_default();
     let token = token.split("\r\n").next().unwrap_or_default();
     let whole = |header: &str, body: &str| {
@@ -209,6 +211,7 @@ fn answer(request: &str) -> Vec<u8> {
         "/packed" => whole("Content-Encoding: gzip\r\n", token),
         "/reversed" => whole("", &token.chars().rev().collect::<String>()),
         "/first" => whole("", first),
+        "/last" => whole("", before),
         "/token" => whole("", &format!("{{\"access_token\":\"{MINTED}\"}}")),
         _ => whole("", request),
     }

@@ -2,7 +2,7 @@
 //!
 //! Owns the spellings. What left the gate is told by the hosts: every name goes by them.
 
-use outrigger_gate::{Network, Scheme};
+use outrigger_gate::{Grant, Network, Scheme};
 
 use super::wire::word;
 use super::world::{GateWorld, grant};
@@ -98,12 +98,13 @@ pub(crate) async fn inside(stage: OnStage) -> ProbeResult {
         "::1",
         "fd00:ec2::254",
     ];
-    let grants = hosts.map(|host| grant(host, Scheme::Http)).into();
+    // A gate that does not hold finds nobody at this port.
+    let grants = hosts.map(|host| Grant { port: 9, ..grant(host, Scheme::Http) }).into();
     let room = world.room("inside", &Network { grants, proxy: None }, &[]).await?;
     let mut all = Vec::new();
     for host in hosts {
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        let request = format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let request = format!("GET http://{host}:9/ HTTP/1.1\r\nHost: {host}:9\r\n\r\n");
         all.push(seen(host, word(room.plain(&request).await?.as_ref())));
     }
     room.room.end().await?;
@@ -131,10 +132,10 @@ pub(crate) async fn names(stage: OnStage) -> ProbeResult {
     let room = world.usual_room("names").await?;
     let mut all = Vec::new();
     for name in NAMES {
-        let (word, _) = room.connect(&format!("{name}:443")).await?;
-        all.push(seen(format!("connect {name:?}"), word));
+        let (came, _) = room.connect(&format!("{name}:443")).await?;
+        all.push(seen(format!("connect {name:?}"), came));
         let request = format!("GET http://{name}/ HTTP/1.1\r\nHost: {name}\r\n\r\n");
-        all.push(seen(format!("url {name:?}"), word_of(&room.plain(&request).await?)));
+        all.push(seen(format!("url {name:?}"), word(room.plain(&request).await?.as_ref())));
     }
     all.push(left(&world));
     for name in ["good.test", "GOOD.TEST"] {
@@ -147,10 +148,6 @@ pub(crate) async fn names(stage: OnStage) -> ProbeResult {
     Ok(all)
 }
 
-fn word_of(reply: &Option<super::wire::HostReply>) -> String {
-    word(reply.as_ref())
-}
-
 /// What is secret, as labels before a name.
 pub(crate) async fn labels(stage: OnStage) -> ProbeResult {
     let world = GateWorld::new(stage).await?;
@@ -159,12 +156,12 @@ pub(crate) async fn labels(stage: OnStage) -> ProbeResult {
     let mut all = Vec::new();
     let long = format!("{}good.test", "a.".repeat(1_000));
     for name in ["data.good.test", "data.evil.test", &long] {
-        let (word, _) = room.connect(&format!("{name}:443")).await?;
-        all.push(seen(format!("connect {name:.20}"), word));
+        let (came, _) = room.connect(&format!("{name}:443")).await?;
+        all.push(seen(format!("connect {name:.20}"), came));
     }
     all.push(left(&world));
     let request = "GET / HTTP/1.1\r\nHost: §\r\n\r\n";
-    let beneath = word_of(&room.https("data.wide.test", request).await?);
+    let beneath = word(room.https("data.wide.test", request).await?.as_ref());
     all.push(seen("a name beneath one that is granted", beneath));
     room.room.end().await?;
     Ok(all)

@@ -168,7 +168,20 @@ async fn trailer(stage: OnStage) -> ProbeResult {
 /// The same in other forms.
 pub(crate) async fn transformed(stage: OnStage) -> ProbeResult {
     let ways = ["hex", "base64", "packed", "name", "reversed"].map(|way| (way, way));
-    reflected(stage, &[&ways[..], &[("in two halves", "first")]].concat()).await
+    let ways = [&ways[..], &[("in two halves", "first")]].concat();
+    let mut all = reflected(Arc::clone(&stage), &ways).await?;
+    let world = GateWorld::new(stage).await?;
+    let room = world.usual_room("last").await?;
+    room.https("good.test", &format!("GET / HTTP/1.1\r\n{BEARER}")).await?;
+    // What was told of the first is not of interest.
+    world.alarm(&room, Refusal::Echo).await;
+    let reply = room.https("other.test", "GET /last HTTP/1.1\r\nHost: §\r\n\r\n").await?;
+    let came = reply.is_some_and(|reply| reply.body.contains(SECRET));
+    let came = if came { "it came in" } else { "the placeholder came" };
+    let alarm = world.alarm(&room, Refusal::Echo).await;
+    all.push(seen("by another host", format!("{came}, {alarm}")));
+    room.room.end().await?;
+    Ok(all)
 }
 
 async fn reflected(stage: OnStage, ways: &[(&str, &str)]) -> ProbeResult {

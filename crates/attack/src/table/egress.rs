@@ -40,7 +40,11 @@ pub(super) const ROWS: &[Row] = &[
     row(
         61,
         "what was granted as a public host and lies inside",
-        &[outside("inside", act!(places::inside), &["private"])],
+        &[but(
+            outside("inside", act!(places::inside), &["private"]),
+            // Where no file of hosts has it.
+            &[("localhost", held(&["private", "unresolved"]))],
+        )],
     ),
     not_applicable(
         62,
@@ -255,8 +259,8 @@ pub(super) const ROWS: &[Row] = &[
         &[but(
             outside("revoked", act!(lives::revoked), &["ended"]),
             &[
-                ("afterwards", held(&["the old value is of no use"])),
-                ("rotated", held(&["passed, the old value is of no use"])),
+                ("afterwards", held(&["no secret left"])),
+                ("rotated", held(&["passed, no secret left"])),
             ],
         )],
     ),
@@ -278,7 +282,7 @@ pub(super) const ROWS: &[Row] = &[
             outside("exchanged", act!(lives::exchanged), &["refused"]),
             &[
                 ("what is told of it", held(&["no key"])),
-                ("its placeholder elsewhere", held(&["the old value is of no use"])),
+                ("its placeholder elsewhere", held(&["no secret left"])),
             ],
         )],
     ),
@@ -289,4 +293,5 @@ const ECHOES: &[(&str, Expect)] = &[
     ("name", known(&["it came in, no alarm"], FORMS)),
     ("reversed", known(&["it came in, no alarm"], FORMS)),
     ("in two halves", known(&["it came in, no alarm"], FORMS)),
+    ("by another host", known(&["it came in, no alarm"], "by way of another host")),
 ];
