@@ -47,6 +47,8 @@ pub const FLOOD_MS_MAX: u64 = 5_000;
 pub const DESCRIPTORS: u64 = 256;
 /// Connections of HTTP/2 whose answers are not read.
 pub const HOARDS: u32 = 6;
+/// Looks in a row at which nothing was taken any more.
+pub const STILL_LOOKS: u32 = 75;
 /// Streams of each.
 pub const STREAMS: u32 = 90;
 /// For a sandbox beside that to be served.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::world::GateRoom;
-use crate::limits;
 
 /// Symbols whose codes of Huffman have five bits, in their order (RFC 7541, Appendix B).
 const SHORT: &str = "012aceiost";
@@ -62,12 +61,13 @@ fn ended(mut bytes: &[u8]) -> usize {
     count
 }
 
-/// Sends frames in a tunnel to `good.test`, until so many streams were answered or the gate
-/// hung up. Gives what came, and whether it hung up.
+/// Sends frames in a tunnel to `good.test`, until so many streams were answered, the gate hung
+/// up, or the time is over. Gives what came, and whether it hung up.
 pub(super) async fn exchange(
     room: &GateRoom,
     sent: &[u8],
     answers: usize,
+    limit_ms: u64,
 ) -> Result<(Vec<u8>, bool), String> {
     let tunnel = room.tunnel("good.test:443", Some("good.test"), &room.authority, &[b"h2"]).await?;
     let tunnel = tunnel.ok_or("no tunnel for HTTP/2")?;
@@ -90,6 +90,6 @@ pub(super) async fn exchange(
             () = write => {}
         }
     };
-    let _ = tokio::time::timeout(Duration::from_millis(limits::FLOOD_MS_MAX), both).await;
+    let _ = tokio::time::timeout(Duration::from_millis(limit_ms), both).await;
     Ok((came, closed))
 }

@@ -13,6 +13,7 @@ use super::hosts::{INVALID, MINTED};
 use super::http2::{WHOLE, exchange, head, headers, literal, packed, preface};
 use super::wire::{ask, word};
 use super::world::{GateRoom, GateWorld, SECRET, grant, place};
+use crate::limits;
 use crate::observation::{Observation, ProbeResult, noted, seen};
 use crate::stage::OnStage;
 
@@ -156,7 +157,8 @@ async fn trailer(stage: OnStage) -> ProbeResult {
     let room = world.room("trailer", &world.usual(), &[secret]).await?;
     let bearer = literal("authorization", &format!("Bearer {}", room.placeholder));
     let block = [head("good.test", "/trailer"), bearer, literal("te", "trailers")].concat();
-    let (came, _) = exchange(&room, &[preface(&[]), headers(1, WHOLE, &block)].concat(), 1).await?;
+    let sent = [preface(&[]), headers(1, WHOLE, &block)].concat();
+    let (came, _) = exchange(&room, &sent, 1, limits::FLOOD_MS_MAX).await?;
     let has = |text: &[u8]| came.windows(text.len()).any(|window| window == text);
     let alarm = world.alarm(&room, Refusal::Echo).await;
     let (raw, packed) = (value.as_bytes(), packed(&value));

@@ -48,7 +48,7 @@ pub(crate) async fn three_names(stage: OnStage) -> ProbeResult {
     for authority in ["good.test", "other.test", "evil.test"] {
         world.hosts.take();
         let sent = [preface(&[]), headers(1, WHOLE, &head(authority, "/"))].concat();
-        exchange(&room, &sent, 1).await?;
+        exchange(&room, &sent, 1, limits::FLOOD_MS_MAX).await?;
         let reached = if world.hosts.take().requests.is_empty() { "refused" } else { "passed" };
         let what = if authority == "good.test" { "one host" } else { "several hosts" };
         all.push(seen(format!("HTTP/2, :authority {authority}: {what}"), reached));
@@ -114,7 +114,9 @@ pub(crate) async fn floods(stage: OnStage) -> ProbeResult {
         ),
     ] {
         let before = gate_memory(&world)?;
-        let (_, closed) = exchange(&room, &[preface(settings), flood].concat(), usize::MAX).await?;
+        let (_, closed) =
+            exchange(&room, &[preface(settings), flood].concat(), usize::MAX, limits::FLOOD_MS_MAX)
+                .await?;
         let grown = gate_memory(&world)?.saturating_sub(before);
         let begun = Instant::now();
         let reply = other.https("good.test", GET).await?;
@@ -191,13 +193,17 @@ pub(crate) async fn hoarded(stage: OnStage) -> ProbeResult {
     let mut hoards = tokio::task::JoinSet::new();
     for _ in 0..limits::HOARDS {
         let (room, sent) = (Arc::clone(&room), sent.clone());
-        hoards.spawn(async move { while exchange(&room, &sent, usize::MAX).await.is_ok() {} });
+        let hoard = async move { exchange(&room, &sent, usize::MAX, limits::ATTACK_MS_MAX).await };
+        hoards.spawn(hoard);
     }
-    let open = || std::fs::read_dir(format!("/proc/{}/fd", gate.as_raw_nonzero()));
-    let mut looks = 0..limits::TAKEN_LOOKS_MAX;
-    while open().map_or(0, Iterator::count) as u64 + 8 < limits::DESCRIPTORS {
+    // Until the hosts are asked for no more: there is nothing left to ask with.
+    let (mut asked, mut still, mut looks) = (0, 0, 0..limits::TAKEN_LOOKS_MAX);
+    while still < limits::STILL_LOOKS {
         looks.next().ok_or("the gate has descriptors left")?;
         tokio::time::sleep(Duration::from_millis(limits::TAKEN_PAUSE_MS)).await;
+        let more = world.hosts.take().names.len();
+        still = if more == 0 && asked > 0 { still + 1 } else { 0 };
+        asked += more;
     }
     let limit = Duration::from_millis(limits::BESIDE_MS_MAX);
     let saw = match tokio::time::timeout(limit, other.https("good.test", GET)).await {
@@ -205,5 +211,5 @@ pub(crate) async fn hoarded(stage: OnStage) -> ProbeResult {
         Err(_) => "not served".to_owned(),
     };
     hoards.shutdown().await;
-    Ok(vec![seen("another sandbox beside a hoard", saw)])
+    Ok(vec![noted("another sandbox beside a hoard", saw, format!("{asked} connections outside"))])
 }
