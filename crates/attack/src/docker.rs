@@ -27,6 +27,7 @@ pub struct DockerWorld {
     backend: Arc<Docker>,
     engine: Engine,
     image: String,
+    program: PathBuf,
 }
 
 /// The engine, as its own client speaks to it.
@@ -68,7 +69,7 @@ impl DockerWorld {
     /// # Errors
     /// [`Error::Unavailable`] where no engine answers, [`Error::Backend`] where the
     /// image can't be made.
-    pub async fn open() -> Result<Self, Error> {
+    pub async fn open(program: PathBuf) -> Result<Self, Error> {
         let named = std::env::var(VARIABLE).ok();
         let named = named.and_then(|host| Some(PathBuf::from(host.strip_prefix("unix://")?)));
         let socket = named.unwrap_or_else(|| PathBuf::from("/var/run/docker.sock"));
@@ -87,13 +88,18 @@ impl DockerWorld {
         let failed = |error: String| Error::Backend(format!("no image to attack in: {error}"));
         let root = root().map_err(failed)?;
         engine.ask(&["import", "-", &image], Some(root)).await.map_err(failed)?;
-        Ok(Self { backend, engine, image })
+        Ok(Self { backend, engine, image, program })
     }
 
     /// What of it is attacked.
     #[must_use]
     pub fn target(&self) -> Target {
-        Target { backend: Arc::clone(&self.backend) as _, images: Arc::new(self.engine.clone()) }
+        Target {
+            backend: Arc::clone(&self.backend) as _,
+            images: Arc::new(self.engine.clone()),
+            networks: Arc::clone(&self.backend) as _,
+            program: self.program.clone(),
+        }
     }
 
     /// Removes every sandbox that is left, and the images.

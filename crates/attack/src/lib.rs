@@ -11,6 +11,7 @@
 
 mod archive;
 mod docker;
+mod egress;
 mod hostile;
 pub mod limits;
 mod native;
@@ -28,4 +29,4 @@ pub use observation::Observation;
 pub use report::{AttemptReport, AttemptVerdict, TargetReport};
 pub use run::run;
 pub use stage::{Scale, Stage};
-pub use target::{Images, TEMPLATE, Target};
+pub use target::{GATE, Images, TEMPLATE, Target};

@@ -29,3 +29,27 @@ pub const NEIGHBOUR_P99_MS_MAX: u128 = 50;
 pub const TAKEN_LOOKS_MAX: u32 = 1_500;
 /// Between two looks.
 pub const TAKEN_PAUSE_MS: u64 = 20;
+/// Bytes that are under way at once in a connection from inside.
+pub const WIRE_BYTES: usize = 16 << 10;
+/// Bytes that come back on such a connection.
+pub const WIRE_OUTPUT_BYTES_MAX: u64 = 16 << 20;
+/// For anything to come back on it.
+pub const ANSWER_MS_MAX: u64 = 15_000;
+/// From a revocation until what is under way with the secret must have ended.
+pub const REVOKED_MS_MAX: u128 = 1_000;
+/// Connections that one sandbox holds half open.
+pub const HALF_OPEN: u32 = 200;
+/// What the gate may grow by while it is flooded.
+pub const GATE_GROWTH_BYTES_MAX: u64 = 64 << 20;
+/// For a flood to be ended by the gate.
+pub const FLOOD_MS_MAX: u64 = 5_000;
+/// Descriptors that a gate is left with, so that few connections take them all.
+pub const DESCRIPTORS: u64 = 256;
+/// Connections of HTTP/2 whose answers are not read.
+pub const HOARDS: u32 = 6;
+/// Looks in a row at which nothing was taken any more.
+pub const STILL_LOOKS: u32 = 75;
+/// Streams of each.
+pub const STREAMS: u32 = 90;
+/// For a sandbox beside that to be served.
+pub const BESIDE_MS_MAX: u64 = 3_000;

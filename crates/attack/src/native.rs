@@ -21,6 +21,7 @@ pub struct NativeWorld {
     backend: Arc<Native>,
     // Held for its end: with the directory the spawner goes.
     state: tempfile::TempDir,
+    program: PathBuf,
     // Held for its end too.
     _shown: Option<SharedDirectory>,
 }
@@ -68,12 +69,13 @@ impl NativeWorld {
         let shown = SharedDirectory::beside(&program).ok();
         let config = Config {
             state_dir: state.path().join("state"),
-            launch: Launch { program, args: vec![Self::SPAWNER.into()] },
+            launch: Launch { program: program.clone(), args: vec![Self::SPAWNER.into()] },
             guest: outrigger_guest::PROGRAM,
             read_only: shown.iter().map(|shown| shown.dir.path().to_owned()).collect(),
             trees: None,
         };
-        Ok(Self { backend: Arc::new(Native::open(config).await?), state, _shown: shown })
+        let backend = Arc::new(Native::open(config).await?);
+        Ok(Self { backend, state, program, _shown: shown })
     }
 
     /// What of it is attacked.
@@ -81,7 +83,8 @@ impl NativeWorld {
     pub fn target(&self) -> Target {
         let (backend, state) = (Arc::clone(&self.backend), self.state.path().join("state"));
         let images = Arc::new(NativeImages { backend: Arc::clone(&backend), state });
-        Target { backend, images }
+        let (networks, program) = (Arc::clone(&self.backend) as _, self.program.clone());
+        Target { backend, images, networks, program }
     }
 
     /// Destroys every sandbox that is left, and the directory with them.

@@ -79,6 +79,11 @@ impl Stage {
         &*self.target.images
     }
 
+    /// All of it.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// The one or the other.
     pub(crate) fn scaled<T>(&self, fast: T, whole: T) -> T {
         match self.scale {
@@ -259,8 +264,14 @@ pub(crate) type OnStage = Arc<Stage>;
 
 /// Memory that this process holds, in bytes; see proc_pid_statm(5).
 pub(crate) fn own_memory() -> Result<u64, String> {
-    let text = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
+    memory_of("self")
+}
+
+/// Memory that a process holds, in bytes, by what stands for it in `/proc`.
+pub(crate) fn memory_of(process: &str) -> Result<u64, String> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status"));
+    let text = text.map_err(|error| error.to_string())?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
-    number.map(|kibibytes| kibibytes << 10).ok_or("no VmRSS in /proc/self/status".to_owned())
+    number.map(|kibibytes| kibibytes << 10).ok_or(format!("no VmRSS of {process}"))
 }

@@ -5,13 +5,17 @@
 
 use std::fmt::Debug;
 use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use outrigger_sandbox::Backend;
+use outrigger_sandbox::{Backend, Networks};
 
 /// The template that attacks by images make, and for which a backend must take one.
 pub const TEMPLATE: &str = "attack-image";
+
+/// The word that makes a program a gate: a file of roots and the gate's directory follow.
+pub const GATE: &str = "--gate";
 
 /// A backend under attack.
 #[derive(Debug, Clone)]
@@ -20,6 +24,10 @@ pub struct Target {
     pub backend: Arc<dyn Backend>,
     /// Where it takes images.
     pub images: Arc<dyn Images>,
+    /// Where its sandboxes get their way out.
+    pub networks: Arc<dyn Networks>,
+    /// The program that becomes a gate when its first argument is [`GATE`].
+    pub program: PathBuf,
 }
 
 /// Where a backend takes images: as whoever operates it gives them, not through the port.

@@ -10,8 +10,10 @@ mod bomb;
 mod calls;
 mod cores;
 mod disk;
+mod egress;
 mod gain;
 mod landlock;
+mod limits;
 mod objects;
 mod paths;
 mod process;
@@ -70,11 +72,12 @@ fn main() -> ExitCode {
         }
         "bomb" => bomb::run(rest),
         "disk" => disk::run(rest),
+        "egress" => egress::run(rest),
         "spy" => spy::run(rest),
         "objects" => objects::run(rest),
         _ => {
             let usage = b"try GROUP... | bomb KIND [N] | disk KIND [N] | spy plant|look WORD | \
-                          objects take|one KIND\n";
+                          objects take|one KIND | egress wire PORT|slow PORT N|hunt WORD\n";
             // There is nowhere to complain to.
             let _ = std::io::stderr().write_all(usage);
             ExitCode::from(2)

@@ -2,7 +2,7 @@
 //!
 //! Owns the table of families. Sends nothing that another host would have to answer.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as LocalAddr, UnixStream};
 use std::time::Duration;
@@ -101,6 +101,15 @@ pub(crate) fn sockets(report: &Report) {
     }
 }
 
+/// A question for the address of a name of one letter (RFC 1035), and whatever comes back.
+fn datagram(address: &str) -> std::io::Result<usize> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.connect(address)?;
+    socket.set_read_timeout(Some(Duration::from_secs(2)))?;
+    socket.send(b"ab\x01\0\0\x01\0\0\0\0\0\0\x01a\0\0\x01\0\x01")?;
+    socket.recv(&mut [0; 512])
+}
+
 /// Attempts to reach something.
 pub(crate) fn network(report: &Report) {
     let addresses = [
@@ -118,6 +127,12 @@ pub(crate) fn network(report: &Report) {
             let address: SocketAddr = address.parse().expect("the table holds addresses");
             outcome_of(TcpStream::connect_timeout(&address, Duration::from_secs(2)))
         });
+    }
+    // A resolver, an engine's own resolver, and what QUIC would use. Nothing may come back.
+    for (name, address) in
+        [("dns", "8.8.8.8:53"), ("dns-docker", "127.0.0.11:53"), ("quic", "93.184.216.34:443")]
+    {
+        report.attempt(&format!("network/datagram-{name}"), || outcome_of(datagram(address)));
     }
     report.attempt("network/interfaces", || {
         let table = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();

@@ -130,3 +130,14 @@ pub(crate) fn pause() {
 pub(crate) fn nap(milliseconds: u64) {
     std::thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
+
+/// Makes the terminal of this process pass bytes on as they are.
+pub(crate) fn raw_terminal() {
+    // SAFETY: zeros are settings, which the first call fills in and the others read.
+    unsafe {
+        let mut settings: libc::termios = std::mem::zeroed();
+        libc::tcgetattr(0, &raw mut settings);
+        libc::cfmakeraw(&raw mut settings);
+        libc::tcsetattr(0, libc::TCSANOW, &raw const settings);
+    }
+}

@@ -60,8 +60,8 @@ const FLOORS: &[(&str, Floor)] = &[
 const NARROW: &[(&str, &[&str], &str)] = &[
     (
         "attack",
-        &["evil", "guest", "sandbox", "sandbox-native", "sandbox-docker"],
-        "sandboxes are attacked through their port, whoever uses them",
+        &["evil", "gate", "guest", "sandbox", "sandbox-native", "sandbox-docker"],
+        "sandboxes are attacked through their port and their gate, whoever uses them",
     ),
     ("guest", &["sandbox"], "the guest takes nothing but the types and the wire of `sandbox`"),
     ("sandbox-client", &["sandbox"], "a connection to a guest knows nothing but the wire"),

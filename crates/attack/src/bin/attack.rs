@@ -1,12 +1,14 @@
 //! `attack [--backend B] [--json] [--only N]`: makes the attacks and says what came of them.
 
+use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, ValueEnum};
-use outrigger_attack::{DockerWorld, NativeWorld, Scale, Target, TargetReport, run};
+use outrigger_attack::{DockerWorld, GATE, NativeWorld, Scale, Target, TargetReport, run};
 
 /// Attacks sandboxes in every numbered way and compares with what must come of it.
 ///
@@ -24,7 +26,7 @@ struct Args {
     #[arg(long)]
     json: bool,
     /// The attack with this number alone.
-    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=58))]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=85))]
     only: Option<u8>,
     /// Rare races are given less time.
     #[arg(long)]
@@ -50,8 +52,12 @@ impl Which {
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     // Before any thread exists, as a spawner must.
-    if words.next().is_some_and(|word| word == NativeWorld::SPAWNER) {
-        return outrigger_sandbox_native::spawner::main(words);
+    match words.next() {
+        Some(word) if word == NativeWorld::SPAWNER => {
+            return outrigger_sandbox_native::spawner::main(words);
+        }
+        Some(word) if word == GATE => return gate(words),
+        Some(_) | None => {}
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -70,6 +76,24 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Becomes the gate of a directory, which trusts the roots in a file and no others: it reads
+/// them where its environment says, so that is set by starting once more.
+fn gate(mut words: impl Iterator<Item = OsString>) -> ExitCode {
+    let (Some(first), second) = (words.next(), words.next()) else { return ExitCode::from(2) };
+    let failed = match second {
+        None => outrigger_gate::serve(Path::new(&first)).err().map(|error| error.to_string()),
+        Some(dir) => {
+            let again = std::env::current_exe().map(|program| {
+                let mut command = Command::new(program);
+                command.arg(GATE).arg(dir).env("SSL_CERT_FILE", first).env_remove("SSL_CERT_DIR");
+                command.exec()
+            });
+            Some(again.unwrap_or_else(|error| error).to_string())
+        }
+    };
+    if failed.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// What was asked for, or what is wrong with it and all that can be.
@@ -94,7 +118,7 @@ async fn attack(args: &Args) -> Result<bool, String> {
             continue;
         }
         let report = match which {
-            Which::Docker => docker(args).await?,
+            Which::Docker => docker(args, program.clone()).await?,
             Which::Native | Which::All => native(args, program.clone()).await?,
         };
         fine &= report.unexpected().next().is_none() && !report.attempts.is_empty();
@@ -115,8 +139,8 @@ async fn native(args: &Args, program: PathBuf) -> Result<TargetReport, String> {
     Ok(report)
 }
 
-async fn docker(args: &Args) -> Result<TargetReport, String> {
-    let world = DockerWorld::open().await.map_err(|error| error.to_string())?;
+async fn docker(args: &Args, program: PathBuf) -> Result<TargetReport, String> {
+    let world = DockerWorld::open(program).await.map_err(|error| error.to_string())?;
     let report = against(args, world.target()).await;
     world.close().await.map_err(|error| error.to_string())?;
     Ok(report)

@@ -9,6 +9,9 @@ const NOTHING: &[&str] = &["none", "ENOENT", "ECONNREFUSED", "empty", "0"];
 const REFUSED: &[&str] = &["EPERM", "ENOSYS", "EACCES"];
 /// What a device or a file that is not there, or not ours, answers.
 const NOT_THERE: &[&str] = &["ENOENT", "EACCES", "EPERM", "ENXIO", "ENODEV", "ENOTDIR"];
+/// What is beyond the loopback.
+pub(super) const UNREACHABLE: &[&str] =
+    &["ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL", "EPERM", "EACCES", "ECONNREFUSED"];
 /// Not writable.
 const PROTECTED: &[&str] = &["ENOENT", "EACCES", "EPERM", "EROFS", "ENOTDIR", "EIO"];
 
@@ -76,17 +79,7 @@ pub(super) const ROWS: &[Row] = &[
                 ],
             ),
             but(
-                inside(
-                    "network/",
-                    &[
-                        "ENETUNREACH",
-                        "EHOSTUNREACH",
-                        "EADDRNOTAVAIL",
-                        "EPERM",
-                        "EACCES",
-                        "ECONNREFUSED",
-                    ],
-                ),
+                inside("network/", UNREACHABLE),
                 &[
                     ("link-local-six", held(&["EINVAL", "ENETUNREACH", "EPERM", "EACCES"])),
                     ("interfaces", held(&["lo"])),

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use outrigger_attack::table::{By, How, rows};
 
 #[test]
-fn every_number_from_1_to_58_is_there_once() {
+fn every_number_from_1_to_85_is_there_once() {
     let numbers: Vec<u8> = rows().map(|row| row.number).collect();
-    assert_eq!(numbers, (1..=58).collect::<Vec<u8>>());
+    assert_eq!(numbers, (1..=85).collect::<Vec<u8>>());
     let names: BTreeSet<&str> = rows().map(|row| row.name).collect();
     assert_eq!(names.len(), numbers.len());
 }

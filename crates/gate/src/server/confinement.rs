@@ -35,6 +35,10 @@ pub(super) fn enter(dir: &OwnedFd) -> io::Result<()> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let none = Some(limits::CORE_BYTES_MAX);
     rustix::process::setrlimit(Resource::Core, Rlimit { current: none, maximum: none })?;
+    // Descriptors of one sandbox are not to be what others lack.
+    let files = rustix::process::getrlimit(Resource::Nofile);
+    let _ =
+        rustix::process::setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     // Nor are they swapped out, where that may be forbidden: to root, and within RLIMIT_MEMLOCK.
     let all = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
     let _ = rustix::mm::mlockall(all);
