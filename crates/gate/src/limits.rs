@@ -53,6 +53,8 @@ pub(crate) const MASTER_KEY_BYTES: usize = 32;
 
 /// Connections of a sandbox at once. Above it nothing is accepted, and the backlog waits.
 pub(crate) const CONNECTIONS_MAX: usize = 256;
+/// Connections of a sandbox to the outside at once. Above it requests are refused.
+pub(crate) const UPSTREAMS_MAX: usize = 512;
 /// Connections that one call of a thread accepts.
 pub(crate) const ACCEPTS_AT_ONCE_MAX: usize = 16;
 /// A call to accept(2) that takes longer was made to block by whoever else holds the listener.

@@ -34,6 +34,7 @@ pub(crate) struct Sandbox {
     pub(crate) authority: Option<Authority>,
     pub(crate) outside: Arc<Outside>,
     room: Arc<Semaphore>,
+    outside_room: Arc<Semaphore>,
 }
 
 /// The hosts and the secrets that one connection has to do with.
@@ -52,6 +53,7 @@ impl Sandbox {
             authority,
             outside,
             room: Arc::new(Semaphore::new(limits::CONNECTIONS_MAX)),
+            outside_room: Arc::new(Semaphore::new(limits::UPSTREAMS_MAX)),
         }
     }
 
@@ -96,6 +98,11 @@ impl Sandbox {
     /// Room for a connection, if there is some.
     pub(crate) fn room_now(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.room).try_acquire_owned().ok()
+    }
+
+    /// Room for a connection to the outside, if there is some.
+    pub(crate) fn outside_room_now(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.outside_room).try_acquire_owned().ok()
     }
 
     /// Whether anything is connected. One place is held for the next connection.

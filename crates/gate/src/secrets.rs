@@ -137,6 +137,11 @@ impl HeldSecret {
     fn place(&self, target: &Target, asked: RequestLine<'_>) -> Option<&SecretPlace> {
         let allowing = self.places.iter().filter(|it| it.rule.allows(target, asked));
         let place = allowing.max_by_key(|it| it.place.refs.is_some())?;
+        let is_of_git = |it: &HeldPlace| it.place.refs.is_some() && it.rule.is_for(target);
+        // Of a repository that has a place, another spelling of its path has none.
+        if place.place.refs.is_none() && pushes(asked) && self.places.iter().any(is_of_git) {
+            return None;
+        }
         (!self.has_ended()).then_some(&place.place)
     }
 
@@ -149,6 +154,12 @@ impl HeldSecret {
             "the placeholder of {name} is in a request to {host} where the secret is not sent; `outrigger secrets ls` shows where it is."
         ))
     }
+}
+
+/// Whether a request is one of git's for a push, in any spelling.
+fn pushes(asked: RequestLine<'_>) -> bool {
+    let has = |text: &str| text.to_ascii_lowercase().contains("git-receive-pack");
+    has(asked.path) || asked.query.is_some_and(has)
 }
 
 impl std::fmt::Debug for HeldSecret {

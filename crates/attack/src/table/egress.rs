@@ -157,10 +157,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         72,
         "a host that sends the secret back",
-        &[but(
-            outside("echoes", act!(secrets::echoes), &["the placeholder came, alarm"]),
-            &[("in a trailer", known(&["it came in, no alarm"], "in a trailer of HTTP/2"))],
-        )],
+        &[outside("echoes", act!(secrets::echoes), &["the placeholder came, alarm"])],
     ),
     row(
         73,
@@ -271,7 +268,7 @@ pub(super) const ROWS: &[Row] = &[
             outside("killed", act!(lives::killed), &["none", "nothing", "ended"]),
             &[
                 ("the next gate", PASSED),
-                ("its memory", known(&["may be swapped"], "The gate's memory may be swapped")),
+                ("its memory", known(&["may be swapped", "is locked"], "The gate's memory may be swapped")),
             ],
         )],
     ),

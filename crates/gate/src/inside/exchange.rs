@@ -86,12 +86,17 @@ async fn fresh(
     key: &Key,
     two: bool,
 ) -> Result<Upstream, Failure> {
+    let room = session.sandbox.outside_room_now().ok_or_else(Failure::crowded)?;
     let outside = &session.sandbox.outside;
     let dialled = dial(outside, &permission.rules, &key.target, permission.private, two);
     let Dialled { stream, two, whole } = Box::pin(dialled).await?;
     let failed = |error: hyper::Error| Failure::broken(&key.target, &error);
     let io = TokioIo::new(stream);
-    let end = session.end();
+    let ends = session.end();
+    let end = async move {
+        ends.await;
+        drop(room);
+    };
     if two {
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
             .max_header_list_size(limits::HEAD_BYTES_MAX as u32)

@@ -146,7 +146,7 @@ impl<'a> Guard<'a> {
         let Some(values) = self.passage.rules.secrets.values(&self.passage.target) else {
             return Ok(None);
         };
-        let encoded = headers.get(CONTENT_ENCODING).is_some_and(|value| value != "identity");
+        let encoded = headers.get_all(CONTENT_ENCODING).iter().any(|value| value != "identity");
         if encoded {
             let words = format!(
                 "{} answers in an encoding that can't be looked through for secrets.",

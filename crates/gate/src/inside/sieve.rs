@@ -94,7 +94,9 @@ impl Sieve {
     pub(super) fn trailers(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
         match (frame.into_trailers(), self.replacer()) {
             (Ok(mut trailers), Some(replacer)) => {
-                replace(replacer, &mut trailers);
+                if replace(replacer, &mut trailers) && self.way == SieveWay::Inside {
+                    self.passage.count(Refusal::Echo);
+                }
                 Frame::trailers(trailers)
             }
             (Ok(trailers), None) => Frame::trailers(trailers),

@@ -60,6 +60,13 @@ impl Failure {
         Self { refusal, status, words }
     }
 
+    /// The sandbox has all the connections that it may have.
+    pub(crate) fn crowded() -> Self {
+        let words = "this sandbox has as many connections to the outside as it may have.";
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self { refusal: Refusal::Limit, status, words: words.to_owned() }
+    }
+
     fn late(words: String) -> Self {
         Self { refusal: Refusal::Unreachable, status: StatusCode::GATEWAY_TIMEOUT, words }
     }

@@ -7,6 +7,7 @@ mod caller;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Mode, OFlags};
@@ -41,8 +42,9 @@ struct Entry {
     sandbox: Arc<Sandbox>,
     /// Ends the task that accepts, when it is dropped.
     accepting: Option<oneshot::Sender<()>>,
-    /// A secret was taken from it since it was opened. Whoever looks opens it anew.
-    is_stale: bool,
+    /// A secret was taken from it since it was opened, or its listener broke. Whoever looks opens
+    /// it anew.
+    is_stale: Arc<AtomicBool>,
 }
 
 impl Registry {
@@ -107,7 +109,7 @@ impl Registry {
             let rules = entry.sandbox.rules();
             if let Some(rest) = rules.and_then(|rules| rules.without(secret)) {
                 entry.sandbox.change(rest);
-                entry.is_stale = true;
+                entry.is_stale.store(true, Relaxed);
             }
         }
         Answer::Taken
@@ -156,12 +158,13 @@ impl Registry {
                     .map_err(|error| format!("the sandbox gets no authority: {error}"))?;
                 let outside = Arc::clone(&self.outside);
                 let sandbox = Arc::new(Sandbox::new(rules, Some(authority), outside));
-                entry.insert(Entry { sandbox, accepting: None, is_stale: false })
+                entry.insert(Entry { sandbox, accepting: None, is_stale: Arc::default() })
             }
         };
-        entry.is_stale = false;
+        // Another one, so that the listener before this says nothing of it.
+        entry.is_stale = Arc::default();
         if let Some(fd) = fd {
-            entry.accepting = Some(accept(fd, &entry.sandbox));
+            entry.accepting = Some(accept(fd, &entry.sandbox, &entry.is_stale));
         }
         let authority = entry.sandbox.authority.as_ref();
         let authority = authority.ok_or("a caller has that name")?.pem().to_owned();
@@ -203,7 +206,7 @@ impl Registry {
 
     pub(super) fn look(&self, name: &str) -> Answer {
         match self.lock().get(name) {
-            Some(entry) if !entry.is_stale => Answer::Taken,
+            Some(entry) if !entry.is_stale.load(Relaxed) => Answer::Taken,
             Some(_) | None => Answer::Unknown,
         }
     }
@@ -224,14 +227,14 @@ impl Registry {
 }
 
 /// Starts to accept. It ends when what is given back is dropped.
-fn accept(fd: OwnedFd, sandbox: &Arc<Sandbox>) -> oneshot::Sender<()> {
+fn accept(fd: OwnedFd, sandbox: &Arc<Sandbox>, is_stale: &Arc<AtomicBool>) -> oneshot::Sender<()> {
     let (keep, gone) = oneshot::channel::<()>();
-    let sandbox = Arc::clone(sandbox);
+    let (sandbox, is_stale) = (Arc::clone(sandbox), Arc::clone(is_stale));
     task::start(async move {
         let serve = |arrival| serve(&sandbox, arrival);
         tokio::select! {
             // A listener that broke is the guest's own loss; it can be opened again.
-            _ = listener::accept(fd, Arc::clone(&sandbox), serve) => {}
+            _ = listener::accept(fd, Arc::clone(&sandbox), serve) => is_stale.store(true, Relaxed),
             _ = gone => {}
         }
     });

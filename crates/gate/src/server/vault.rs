@@ -7,11 +7,12 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
-use aws_lc_rs::{hkdf, hmac, rand};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::{hkdf, hmac};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustix::fs::{Mode, OFlags};
+use rustix::rand::{GetRandomFlags, getrandom};
 use zeroize::Zeroizing;
 
 use crate::client::MASTER_KEY;
@@ -19,6 +20,8 @@ use crate::limits::MASTER_KEY_BYTES;
 use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 use crate::secrets::{HeldSecret, Minter};
 
+/// Bytes of what a secret is known by.
+const ID_BYTES: usize = 16;
 /// Where the master key is, if the environment has none.
 const FILE: &str = "master.key";
 
@@ -50,9 +53,9 @@ impl Vault {
         Ok(key)
     }
 
-    fn key_of(&self, organisation: &str) -> Result<RandomizedNonceKey, String> {
+    fn key_of(&self, organisation: &str) -> Result<LessSafeKey, String> {
         let key = self.derive(&[b"organisation ", organisation.as_bytes()])?;
-        RandomizedNonceKey::new(&AES_256_GCM, &*key).map_err(|_| broken())
+        UnboundKey::new(&AES_256_GCM, &*key).map(LessSafeKey::new).map_err(|_| broken())
     }
 
     /// Seals a value, under the id that it has or a new one.
@@ -71,8 +74,10 @@ impl Vault {
         bytes.extend_from_slice(value.text().as_bytes());
         let about = Aad::from(about(&id, &terms));
         let key = self.key_of(&terms.organisation)?;
-        let nonce = key.seal_in_place_append_tag(about, &mut *bytes).map_err(|_| broken())?;
-        let mut sealed = nonce.as_ref().to_vec();
+        // By chance: an organisation has a few thousand of them in all its life.
+        let mut sealed = random(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(&sealed).map_err(|_| broken())?;
+        key.seal_in_place_append_tag(nonce, about, &mut *bytes).map_err(|_| broken())?;
         sealed.extend_from_slice(&bytes);
         Ok(SealedSecret { id, terms, sealed: STANDARD.encode(sealed) })
     }
@@ -111,9 +116,19 @@ fn broken() -> String {
 }
 
 fn new_id() -> Result<String, String> {
-    let mut bytes = [0; 16];
-    rand::fill(&mut bytes).map_err(|_| broken())?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(random(ID_BYTES)?.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// From the kernel. The library's own source takes 60 ms to be there, which who waits for a
+/// key to be sealed would feel.
+fn random(length: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = vec![0; length];
+    let mut filled = 0;
+    while filled < length {
+        let got = getrandom(&mut bytes[filled..], GetRandomFlags::empty());
+        filled += got.map_err(|error| format!("the system gives no random bytes: {error}"))?;
+    }
+    Ok(bytes)
 }
 
 fn parse(text: &str) -> Option<MasterKey> {
@@ -132,8 +147,9 @@ fn of_directory(dir: &OwnedFd) -> io::Result<MasterKey> {
             })
         }
         Err(rustix::io::Errno::NOENT) => {
+            let made = Zeroizing::new(random(MASTER_KEY_BYTES).map_err(io::Error::other)?);
             let mut key = Zeroizing::new([0; MASTER_KEY_BYTES]);
-            rand::fill(&mut *key).map_err(io::Error::other)?;
+            key.copy_from_slice(&made);
             write(dir, &Zeroizing::new(STANDARD.encode(*key)))?;
             Ok(key)
         }

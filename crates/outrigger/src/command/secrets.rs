@@ -156,6 +156,7 @@ fn places(asked: &Set) -> Outcome<Vec<SecretPlace>> {
     for said in &asked.places {
         let wrong = |why: String| Failure::new(Kind::Usage, format!("--for: {why}"));
         let plain = said.starts_with("http://");
+        let before = places.len();
         for mut grant in grant_of(said).map_err(wrong)? {
             // In clear only where it was said so, and never over anybody else's network.
             if grant.scheme == Scheme::Http && !(plain && grant.private) {
@@ -172,7 +173,7 @@ fn places(asked: &Set) -> Outcome<Vec<SecretPlace>> {
                 refs: None,
             });
         }
-        if places.is_empty() {
+        if places.len() == before {
             let text = format!("--for {said}: a secret is sent over TLS alone");
             return Err(Failure::new(Kind::Usage, text).hint("Write https:// before it."));
         }
