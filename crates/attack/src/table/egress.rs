@@ -268,7 +268,10 @@ pub(super) const ROWS: &[Row] = &[
             outside("killed", act!(lives::killed), &["none", "nothing", "ended"]),
             &[
                 ("the next gate", PASSED),
-                ("its memory", known(&["may be swapped", "is locked"], "The gate's memory may be swapped")),
+                (
+                    "its memory",
+                    known(&["may be swapped", "is locked"], "The gate's memory may be swapped"),
+                ),
             ],
         )],
     ),

@@ -82,8 +82,9 @@ impl Gate {
                 && program == std::env::current_exe().unwrap()
             {
                 let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
-                while std::fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
-                    // poll: its sockets are closed before its program is gone
+                let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat"));
+                while stat().is_ok_and(|stat| !stat.contains(") Z ")) {
+                    // poll: what it had open is closed before it is a zombie
                     std::thread::sleep(Duration::from_millis(1));
                 }
             }
