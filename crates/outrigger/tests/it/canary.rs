@@ -49,10 +49,10 @@ fn guest_of(spawner: u32) -> Option<u32> {
     processes().into_iter().find(serves)
 }
 
-/// All of a process's memory that it can write. What it can't is files.
-pub(crate) fn memory_of(pid: u32) -> Vec<u8> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    let memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+/// All of a process's memory that it can write. What it can't is files. `None`: it has ended.
+pub(crate) fn memory_of(pid: u32) -> Option<Vec<u8>> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let memory = fs::File::open(format!("/proc/{pid}/mem")).ok()?;
     let mut all = Vec::new();
     for line in maps.lines().filter(|line| !line.contains("[v")) {
         let (range, rest) = line.split_once(' ').unwrap();
@@ -63,7 +63,7 @@ pub(crate) fn memory_of(pid: u32) -> Vec<u8> {
             all.extend(bytes);
         }
     }
-    all
+    Some(all)
 }
 
 pub(crate) fn holds(bytes: &[u8], secret: &str) -> bool {
@@ -244,7 +244,7 @@ fn spawner_and_guest_never_had_the_secret() {
                 continue;
             }
         }
-        let memory = memory_of(pid);
+        let memory = memory_of(pid).unwrap();
         assert!(memory.len() > 4096, "the memory of {pid} could be read");
         assert!(!holds(&memory, &looked.secret), "the secret is in the memory of {pid}");
         let fds = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();

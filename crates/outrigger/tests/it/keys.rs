@@ -70,7 +70,7 @@ fn a_key_is_with_its_provider_and_nowhere_in_the_harness() {
         let environ = fs::read(format!("/proc/{}/environ", child.id())).unwrap();
         assert!(holds(&environ, "OUTRIGGER_SEALED_KEYS") && holds(&environ, "SSL_CERT_FILE"));
         assert!(!holds(&environ, &key) && !holds(&environ, "ANTHROPIC_API_KEY="));
-        let memory = memory_of(child.id());
+        let memory = memory_of(child.id()).unwrap();
         assert!(holds(&memory, "Do it."), "the memory could be read");
         assert!(!holds(&memory, &key), "the key is in the memory of the harness");
     }
