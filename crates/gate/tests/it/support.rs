@@ -82,9 +82,9 @@ impl Gate {
                 && program == std::env::current_exe().unwrap()
             {
                 let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
-                let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat"));
-                while stat().is_ok_and(|stat| !stat.contains(") Z ")) {
-                    // poll: what it had open is closed before it is a zombie
+                while std::path::Path::new(&format!("/proc/{pid}")).exists() {
+                    // poll: the client waits for it on a thread of its own, and only when all
+                    // of its threads are gone is what it had open closed
                     std::thread::sleep(Duration::from_millis(1));
                 }
             }
