@@ -83,8 +83,7 @@ impl Gate {
             {
                 let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
                 while std::path::Path::new(&format!("/proc/{pid}")).exists() {
-                    // poll: the client waits for it on a thread of its own, and only when all
-                    // of its threads are gone is what it had open closed
+                    // poll: what it had open is closed when all of its threads are gone
                     std::thread::sleep(Duration::from_millis(1));
                 }
             }
