@@ -156,6 +156,11 @@ impl HeldSecret {
     }
 }
 
+fn content_type(head: &Parts) -> &str {
+    let value = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default()
+}
+
 /// Whether a request is one of git's for a push, in any spelling.
 fn pushes(asked: RequestLine<'_>) -> bool {
     let has = |text: &str| text.to_ascii_lowercase().contains("git-receive-pack");
@@ -277,7 +282,8 @@ impl Secrets {
 
     /// Whether a secret may be in the body of a request.
     pub(crate) fn reads_body(&self, target: &Target, head: &Parts) -> bool {
-        self.placed(target, head).any(|(_, place)| !place.fields.is_empty())
+        fields::are_in(content_type(head))
+            && self.placed(target, head).any(|(_, place)| !place.fields.is_empty())
     }
 
     /// Puts secrets into the fields of a body. Gives the body, and their ids.
@@ -287,12 +293,11 @@ impl Secrets {
         head: &Parts,
         body: &[u8],
     ) -> (Zeroizing<Vec<u8>>, Vec<String>) {
-        let kind = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let (mut body, mut ids) = (Zeroizing::new(body.to_vec()), Vec::new());
         for (secret, place) in self.placed(target, head) {
             let (placeholder, value) = (secret.placeholder.as_str(), secret.value.as_str());
             let placed = PlacedSecret { placeholder, value, place };
-            if let Some(with) = fields::swap(placed, kind.unwrap_or_default(), &body) {
+            if let Some(with) = fields::swap(placed, content_type(head), &body) {
                 body = with;
                 ids.push(secret.id.clone());
             }

@@ -4,7 +4,6 @@
 use outrigger_engine::{
     Engine, Feed, MemoryService, OutsideServer, Parts, SandboxConfig, ServedTrees, SystemClock,
 };
-use outrigger_gate::NetworkClient;
 use outrigger_policy::Scope;
 use outrigger_sandbox::{Backend, CreateSpec, Networks};
 use outrigger_sandbox_docker::Docker;
@@ -274,12 +273,7 @@ pub(crate) fn engine(
 pub(crate) fn egress(paths: &Paths, store: &Store, backends: &Backends) -> Outcome<GateEgress> {
     let (networks, mirrors) = (backends.networks.clone(), network::mirrors());
     let secrets = Arc::clone(&store.sqlite) as _;
-    Ok(GateEgress::new(paths.gate(), own_program()?, networks, mirrors, secrets))
-}
-
-/// Who asks the gate of this installation.
-pub(crate) fn gate(paths: &Paths) -> Outcome<NetworkClient> {
-    Ok(network::client(paths.gate(), own_program()?))
+    Ok(GateEgress::new(network::caller::gate(paths)?, networks, mirrors, secrets))
 }
 
 fn own_program() -> Outcome<PathBuf> {

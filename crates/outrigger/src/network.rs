@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(crate) use choice::{HostChoice, act};
-pub(crate) use egress::{GATE_MODE, GateEgress, client};
+pub(crate) use egress::{GATE_MODE, GateEgress};
 pub(crate) use grants::mirrors;
 pub(crate) use mirrors::Mirrors;
 pub(crate) use secrets::{KeptSecret, ORGANISATION, kept, repositories, secrets_are_there};

@@ -173,7 +173,7 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// All of a body, which has to be signed.
+/// All of a body: it has to be signed, or has fields that are secrets.
 async fn whole(body: &mut Incoming) -> Result<Vec<Bytes>, Denial> {
     let (mut pieces, mut length) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
@@ -181,7 +181,7 @@ async fn whole(body: &mut Incoming) -> Result<Vec<Bytes>, Denial> {
         let Ok(data) = frame.into_data() else { continue };
         length += data.len();
         if length > limits::SIGNED_BODY_BYTES_MAX {
-            let words = "the body is longer than what is signed anew without a header of its hash.";
+            let words = "the body is longer than what is read whole for the sake of a secret.";
             return Err(Denial::new(Refusal::Limit, StatusCode::PAYLOAD_TOO_LARGE, words));
         }
         pieces.push(data);

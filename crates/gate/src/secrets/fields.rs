@@ -7,6 +7,13 @@ use zeroize::Zeroizing;
 use super::encodings;
 use super::headers::PlacedSecret;
 
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// Whether a body of this type has fields.
+pub(super) fn are_in(content_type: &str) -> bool {
+    content_type.starts_with(FORM) || content_type.contains("json")
+}
+
 /// The body with the secret in a field that the place names. `None`: it is in none.
 pub(super) fn swap(
     secret: PlacedSecret<'_>,
@@ -14,7 +21,7 @@ pub(super) fn swap(
     body: &[u8],
 ) -> Option<Zeroizing<Vec<u8>>> {
     let named = |name: &str| secret.place.fields.iter().any(|field| field == name);
-    if content_type.starts_with("application/x-www-form-urlencoded") {
+    if content_type.starts_with(FORM) {
         let text = std::str::from_utf8(body).ok()?;
         let mut found = false;
         let pairs = text.split('&').map(|pair| match pair.split_once('=') {

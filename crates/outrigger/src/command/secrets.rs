@@ -136,9 +136,9 @@ async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let before = find(&store, &name).await?;
     // Another value for another place is another secret: what stood for it stands for nothing.
-    let sealed = compose::gate(paths)?.seal(None, terms, value).await.map_err(failed)?;
+    let sealed = network::caller::gate(paths)?.seal(None, terms, value).await.map_err(failed)?;
     if let Some(before) = before {
-        compose::gate(paths)?.revoke(&before.sealed.id).await.map_err(failed)?;
+        network::caller::gate(paths)?.revoke(&before.sealed.id).await.map_err(failed)?;
     }
     let kept = keep(&store, sealed).await?;
     let text = format!("● {name} is kept, and sent to {} alone", places_of(&kept.sealed));
@@ -237,7 +237,7 @@ async fn rotate(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let before = existing(&store, name).await?.sealed;
     let value = value(name, output).await?;
-    let gate = compose::gate(paths)?;
+    let gate = network::caller::gate(paths)?;
     let sealed = gate.seal(Some(&before.id), before.terms, value).await.map_err(failed)?;
     let kept = keep(&store, sealed).await?;
     // The next command of each sandbox opens with the new value.
@@ -250,7 +250,7 @@ async fn revoke(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let kept = existing(&store, name).await?;
     store.sqlite.remove_secret(ORGANISATION, name).await?;
-    compose::gate(paths)?.revoke(&kept.sealed.id).await.map_err(failed)?;
+    network::caller::gate(paths)?.revoke(&kept.sealed.id).await.map_err(failed)?;
     told(&kept, &format!("● {name} is forgotten, and sent nowhere any more"), output)?;
     Ok(0)
 }

@@ -3,14 +3,17 @@
 //! Owns that each server has a caller of its own, which reaches it and nothing else.
 
 use async_trait::async_trait;
-use outrigger_gate::{CallerSocket, Grant, Network, NetworkClient, Scheme, SealedSecret};
+use outrigger_gate::{
+    CallerSocket, Grant, Network, NetworkClient, Scheme, SealedSecret, ServerLaunch,
+};
 use outrigger_model::endpoint::ServerAddress;
 use outrigger_model::{Gateway, HttpClient};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::egress::client;
+use super::egress::GATE_MODE;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 
@@ -18,7 +21,8 @@ use crate::paths::Paths;
 pub(crate) fn gate(paths: &Paths) -> Outcome<NetworkClient> {
     paths.prepare()?;
     // Also where the file was replaced since.
-    Ok(client(paths.gate(), PathBuf::from("/proc/self/exe")))
+    let (program, args) = (PathBuf::from("/proc/self/exe"), vec![OsString::from(GATE_MODE)]);
+    Ok(NetworkClient::new(paths.gate(), ServerLaunch { program, args }))
 }
 
 /// A client of HTTP that reaches a server through the gate, and what it has there instead of a

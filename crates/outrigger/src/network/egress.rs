@@ -6,15 +6,11 @@
 use async_trait::async_trait;
 use outrigger_agent::EgressFlow;
 use outrigger_engine::{Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion};
-use outrigger_gate::{
-    Destination, Flow, NetworkClient, OpenedNetwork, Refusal, SealedSecret, ServerLaunch,
-};
+use outrigger_gate::{Destination, Flow, NetworkClient, OpenedNetwork, Refusal, SealedSecret};
 use outrigger_sandbox::{ConnectionSink, Generation, Networks, Sandbox, SandboxId};
 use outrigger_store::Secrets;
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{Mutex, mpsc};
@@ -58,22 +54,15 @@ enum SandboxGate {
     },
 }
 
-/// Who asks the gate of a directory, of which this program is one.
-pub(crate) fn client(dir: PathBuf, program: PathBuf) -> NetworkClient {
-    NetworkClient::new(dir, ServerLaunch { program, args: vec![OsString::from(GATE_MODE)] })
-}
-
 impl GateEgress {
-    /// Starts nothing. `dir` is the gate's own.
+    /// Starts nothing.
     pub(crate) fn new(
-        dir: PathBuf,
-        program: PathBuf,
+        client: NetworkClient,
         networks: BTreeMap<&'static str, Arc<dyn Networks>>,
         mirrors: Mirrors,
         secrets: Arc<dyn Secrets>,
     ) -> Self {
-        let (client, known) = (client(dir, program), Mutex::default());
-        let attended = AtomicBool::new(false);
+        let (known, attended) = (Mutex::default(), AtomicBool::new(false));
         Self { client, networks, mirrors, secrets, known, attended }
     }
 

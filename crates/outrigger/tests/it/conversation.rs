@@ -186,23 +186,10 @@ text = "That is all."
     let tmux = Tmux::new(&world, (80, 40), CONVERSE);
     tmux.until("/help");
     tmux.say("Do it.", "y yes · n no · a always");
-    // A key that comes with the question belongs to the text.
-    let chosen = |key: &str, then: &str| {
-        let typed = format!("› {key}\n");
-        loop {
-            tmux.keys(&[key]);
-            let found = || Some(tmux.shown()).filter(|it| it.contains(then) || it.contains(&typed));
-            if until(then, found).contains(then) {
-                return;
-            }
-            tmux.keys(&["BSpace"]);
-            until("it is taken back", || (!tmux.shown().contains(&typed)).then_some(()));
-        }
-    };
-    chosen("w", "action == Action::\"execute\"");
+    tmux.press("w", "action == Action::\"execute\"");
     tmux.keys(&["a"]);
     tmux.until("│ echo two");
-    chosen("n", "no; why?");
+    tmux.press("n", "no; why?");
     tmux.say("one is enough", "● done\n  ");
     expect_file!["conversation/questions.txt"].assert_eq(&tmux.shown());
     let events = world.events(&world.session());

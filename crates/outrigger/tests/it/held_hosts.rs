@@ -1,6 +1,6 @@
 //! Hosts that are not in the network: in a conversation, a person is asked about them.
 
-use crate::support::{Turn, World, shell, until};
+use crate::support::{Turn, World, shell};
 use crate::tls_host::GateGuard;
 use crate::tmux::Tmux;
 use std::fs;
@@ -33,21 +33,6 @@ fn proxy() -> u16 {
     port
 }
 
-/// Presses a key until it was taken as the answer. One that comes with the question belongs to
-/// the text.
-fn press(tmux: &Tmux<'_>, key: &str, then: &str) {
-    let typed = format!("› {key}\n");
-    loop {
-        tmux.keys(&[key]);
-        let found = || Some(tmux.shown()).filter(|it| it.contains(then) || it.contains(&typed));
-        if until(then, found).contains(then) {
-            return;
-        }
-        tmux.keys(&["BSpace"]);
-        until("it is taken back", || (!tmux.shown().contains(&typed)).then_some(()));
-    }
-}
-
 #[test]
 fn a_person_is_asked_about_a_host_and_their_answer_is_acted_on() {
     let world = World::new();
@@ -70,15 +55,15 @@ fn a_person_is_asked_about_a_host_and_their_answer_is_acted_on() {
     tmux.until("/help");
     tmux.say("Go.", "? once.test is to be reached: execute  curl");
     tmux.until("o once · s in this session · r always, as a rule · n no");
-    press(&tmux, "o", "once.test may be reached by this command");
+    tmux.press("o", "once.test may be reached by this command");
     // It was for that command alone.
-    press(&tmux, "n", "once.test stays out of reach");
+    tmux.press("n", "once.test stays out of reach");
     tmux.until("? session.test is to be reached");
-    press(&tmux, "s", "session.test may be reached in this session");
+    tmux.press("s", "session.test may be reached in this session");
     tmux.until("? no.test is to be reached");
-    press(&tmux, "n", "no.test stays out of reach");
+    tmux.press("n", "no.test stays out of reach");
     tmux.until("? rule.test is to be reached");
-    press(&tmux, "r", "rule.test may be reached, and stands in");
+    tmux.press("r", "rule.test may be reached, and stands in");
     tmux.until("commands may reach: known.test, rule.test, session.test");
     tmux.keys(&["C-d"]);
     assert_eq!(tmux.ended(), 0);

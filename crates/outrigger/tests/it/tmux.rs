@@ -64,6 +64,21 @@ impl<'a> Tmux<'a> {
         self.ask(&["send-keys", "-l", text]);
     }
 
+    /// Presses a key until it was taken as an answer. One that comes with the question belongs to
+    /// the text.
+    pub(crate) fn press(&self, key: &str, then: &str) {
+        let typed = format!("› {key}\n");
+        loop {
+            self.keys(&[key]);
+            let found = || Some(self.shown()).filter(|it| it.contains(then) || it.contains(&typed));
+            if until(then, found).contains(then) {
+                return;
+            }
+            self.keys(&["BSpace"]);
+            until("it is taken back", || (!self.shown().contains(&typed)).then_some(()));
+        }
+    }
+
     /// Says a text, and waits until something is shown.
     pub(crate) fn say(&self, text: &str, then: &str) {
         self.types(text);
