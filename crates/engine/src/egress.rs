@@ -11,6 +11,10 @@ use std::sync::Arc;
 
 use crate::limits;
 
+/// The one word of a session that is to reach nothing, whoever is there. Without any word it
+/// reaches nothing that a person does not allow when they are asked.
+pub const NO_NETWORK: &str = "none";
+
 /// Why a sandbox has no network although its session asks for one, in words for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -51,8 +55,9 @@ pub struct EgressFlows {
 #[async_trait]
 pub trait Egress: Send + Sync + Debug {
     /// Makes that the programs of a living sandbox reach what these words of `--net` say, for
-    /// which it gives the variables that its commands need. Without words it takes back what
-    /// there was. Repeating it costs next to nothing.
+    /// which it gives the variables that its commands need. With [`NO_NETWORK`], and without
+    /// words where nobody is asked, it takes back what there was. Repeating it costs next to
+    /// nothing.
     async fn open(
         &self,
         sandbox: &dyn Sandbox,
@@ -119,9 +124,6 @@ impl SandboxNetwork {
         id: &SandboxId,
         outcome: &mut Outcome,
     ) -> Option<EgressReport> {
-        if self.words.is_empty() {
-            return None;
-        }
         let EgressFlows { flows, more, allowed } = self.egress.flows(id).await;
         if let Outcome::Done(Product::Output(output)) = outcome {
             let refused = flows.iter().filter_map(|flow| flow.refusal.as_deref());

@@ -30,7 +30,7 @@ pub mod workspace;
 pub use accounts::{recharge, release};
 pub use clock::{Clock, SystemClock};
 pub use driver::{EmbeddedHost, Host, TaskKind, Tasks, drive};
-pub use egress::{Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion};
+pub use egress::{Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, NO_NETWORK};
 pub use engine::{AccountDefaults, Engine, OutsideServer, Parts};
 pub use error::Error;
 pub use feed::{Feed, LiveOutput, Notice};

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod ask;
+mod ask_host;
 mod audit;
 mod backup;
 mod budget;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::pictures::ensure_shown;
 use crate::driver::journal;
+use crate::egress::NO_NETWORK;
 use crate::sandbox::sandbox_id;
 use crate::{Engine, Error, limits};
 
@@ -162,7 +163,8 @@ impl Engine {
         })
         .await?;
         // What is taken back is so at once, also from what runs in the background.
-        if let (Some([]), Some(egress)) = (network.as_deref(), &self.parts.egress)
+        let none = network.is_some_and(|words| words == [NO_NETWORK]);
+        if let (true, Some(egress)) = (none, &self.parts.egress)
             && let Some(spec) = self.state(session).await?.spec()
             && let Some(first) = spec.sandboxes.first()
         {

@@ -27,7 +27,7 @@ use crate::config::{Config, ModelChoice};
 use crate::conversation::{Action, Conversation, Input, Key, Slash};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Limits, Model, Net, Output};
-use crate::network::{HostChoice, Words};
+use crate::network::HostChoice;
 use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::show::row::Row;
@@ -368,7 +368,7 @@ impl Rim {
     /// Acts on an answer now. What holds for the session is a change of it, for when it rests.
     fn answer_host(&mut self, question: EgressQuestion, choice: HostChoice) {
         let Some(talk) = &self.talk else { return };
-        let words = Words::parse(&[&question.words]).ok().filter(|_| choice.widens());
+        let words = choice.words(&question);
         (self.looking_for_hosts, self.host_answers) = (true, self.host_answers + 1);
         let (context, parts) = (self.context.clone(), talk.parts());
         let job = jobs::answer_host(context, parts, self.host_answers, (question, choice));

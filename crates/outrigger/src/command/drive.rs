@@ -7,6 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::ask::{AskOutcome, Asker, asks};
+use super::ask_host::HostAsker;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::session;
@@ -59,8 +60,8 @@ pub(crate) struct Driving<'a> {
 }
 
 /// Drives. Ctrl-C interrupts the turn; a second one leaves it to be resumed. Whoever sits at a
-/// terminal is asked what the rules ask. An answer that comes just when it stops to wait for
-/// one is acted on.
+/// terminal is asked what the rules ask, and about hosts. An answer that comes just when it
+/// stops to wait for one is acted on.
 pub(crate) async fn drive(
     driving: Driving<'_>,
     after: Seq,
@@ -71,18 +72,10 @@ pub(crate) async fn drive(
     let mut notices = engine.feed().listen();
     let host = EmbeddedHost::new(engine.clone());
     let mut shown = after;
-    if after > Seq::default() {
-        let learn = |record: Record| {
-            if record.seq <= after {
-                screen.learn(&record)
-            }
-        };
-        load_all(journal, session, Seq::default(), learn).await?;
-    }
-    catch_up(journal, session, &mut shown, screen).await?;
-    learn_below(journal, session, screen).await?;
-    host.poke(session)?;
+    learn_before(driving, &mut shown, screen).await?;
     let mut asker = Asker::new(paths, engine, journal, session);
+    let mut hosts = HostAsker::new(paths, engine, screen);
+    host.poke(session)?;
     let (mut interrupted, mut ticks) = (0, screen.ticks());
     // What it waits for, while somebody is asked.
     let mut parked: Option<Park> = None;
@@ -104,6 +97,10 @@ pub(crate) async fn drive(
                 AskOutcome::Open
             }
             line = screen.line(), if asker.is_open() => asker.take(line?, screen).await?,
+            line = screen.line(), if hosts.is_open() => {
+                hosts.take(line?, screen).await?;
+                AskOutcome::Open
+            }
             () = asker.patience() => {
                 asker.leave(screen, "nobody answered");
                 AskOutcome::Left
@@ -112,6 +109,8 @@ pub(crate) async fn drive(
                 let park = park.map_err(|error| Failure::from(&*error).hint(resume_hint(session)))?;
                 catch_up(journal, session, &mut shown, screen).await?;
                 if !matches!(park, Park::Answers(_)) {
+                    hosts.settle(engine, session, screen).await?;
+                    catch_up(journal, session, &mut shown, screen).await?;
                     return Ok(park);
                 }
                 let unanswered = PendingApproval::below(journal, session).await?;
@@ -120,6 +119,7 @@ pub(crate) async fn drive(
             }
             _ = ticks.tick() => {
                 screen.tick();
+                if asker.is_open() { hosts.give_way() } else { hosts.look(screen).await }
                 let over = parked.is_some() && asker.is_over(screen).await?;
                 if over { AskOutcome::Answered } else { AskOutcome::Open }
             }
@@ -184,6 +184,22 @@ async fn stop(driving: Driving<'_>, host: &EmbeddedHost, screen: &Screen) -> Out
         done => done?,
     }
     Ok(host.poke(session)?)
+}
+
+/// Takes note of what happened until now, and shows what of it was not shown.
+async fn learn_before(driving: Driving<'_>, shown: &mut Seq, screen: &mut Screen) -> Outcome {
+    let Driving { journal, session, .. } = driving;
+    let after = *shown;
+    if after > Seq::default() {
+        let learn = |record: Record| {
+            if record.seq <= after {
+                screen.learn(&record)
+            }
+        };
+        load_all(journal, session, Seq::default(), learn).await?;
+    }
+    catch_up(journal, session, shown, screen).await?;
+    learn_below(journal, session, screen).await
 }
 
 /// Takes note of what subagents did that go on now.

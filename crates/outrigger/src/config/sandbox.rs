@@ -2,7 +2,7 @@
 //! together.
 
 use outrigger_agent::{SandboxScope, SandboxSpec};
-use outrigger_engine::{RetentionPolicy, SnapshotPolicy};
+use outrigger_engine::{NO_NETWORK, RetentionPolicy, SnapshotPolicy};
 use outrigger_sandbox::{CreateSpec, DiskOrigin, Isolation, Suspend};
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -124,11 +124,12 @@ pub(crate) struct SandboxFile {
     /// was begun with. `outrigger doctor` says what this machine offers.
     #[cfg_attr(test, schemars(extend("default" = CreateSpec::default().isolation_min.to_string())))]
     pub(crate) isolation_min: Option<Least>,
-    /// What the sandbox's commands may reach: nothing, or some of `packages` (the registries of pip,
+    /// What the sandbox's commands may reach: `none`, or some of `packages` (the registries of pip,
     /// npm, cargo, Go, Maven, RubyGems and apt, for reading), `git` (the remotes of the repository,
     /// for fetching), a host (`example.com`, `example.com:8443`, `*.example.com`) and the beginning
     /// of a URL (`https://example.com/path*`); as `outrigger run --net`. `secret:NAME` lets it use a
-    /// secret where that is for. A session keeps what it was begun with.
+    /// secret where that is for. If absent, nothing is reached but what a person allows who is at the
+    /// terminal when a command asks for it. A session keeps what it was begun with.
     #[cfg_attr(test, schemars(with = "Option<Vec<String>>", example = ["packages", "git"], extend("default" = [])))]
     pub(crate) network: Option<Words>,
     /// Whether the directory is copied into the sandbox; if absent, it is into the first and not
@@ -397,13 +398,14 @@ impl Sandbox {
     /// What it may reach, as a session records it.
     pub(crate) fn reaches(&self, dir: &Path) -> Outcome<Vec<String>> {
         let reaches = self.network.settle(dir)?;
-        if !reaches.is_empty() && matches!(self.scope, ScopeName::Assistant) {
+        let some = !reaches.is_empty() && reaches != [NO_NETWORK];
+        if some && matches!(self.scope, ScopeName::Assistant) {
             let text = format!(
                 "the sandbox `{}` is shared by sessions, and what they may reach differs: it can have no network",
                 self.name
             );
             return Err(Failure::new(Kind::Usage, text)
-                .hint("Set its scope to \"thread\", or its network to nothing."));
+                .hint("Set its scope to \"thread\", or its network to `none`."));
         }
         Ok(reaches)
     }

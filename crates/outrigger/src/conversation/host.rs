@@ -49,8 +49,7 @@ impl Conversation {
 
     /// What a line is to it; nothing if it is something to say.
     pub(super) fn chosen_for_host(&mut self, word: &str) -> Option<Vec<Action>> {
-        self.open_host()?;
-        let choice = HostChoice::parse(word)?;
+        let choice = HostChoice::parse(word, &self.open_host()?.question)?;
         let AskedHost { question, .. } = self.hosts.remove(0);
         // The next one was not looked at yet.
         let now_ms = self.now_ms;

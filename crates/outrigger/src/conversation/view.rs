@@ -97,7 +97,7 @@ impl Conversation {
     fn host(&self) -> Vec<Row> {
         let Some(asked) = self.open_host() else { return Vec::new() };
         let text = match self.editor.is_empty() {
-            true => HostChoice::SHOWN,
+            true => HostChoice::shown(&asked.question),
             false => "answer when your text is sent or gone",
         };
         let title = Row::new(style(Tone::Warning), &format!("? {}", asked.title));

@@ -4,7 +4,7 @@
 //! for the session stands in its words.
 
 use outrigger_engine::EgressAnswer;
-use outrigger_gate::{Destination, Grant, grant_of};
+use outrigger_gate::{Destination, Grant};
 
 /// The answers of one sandbox.
 #[derive(Debug, Clone, Default)]
@@ -16,12 +16,8 @@ pub(super) struct HostAnswers {
 }
 
 impl HostAnswers {
-    /// Adds one. `host` is in the words of `--net`.
-    ///
-    /// # Errors
-    /// Why nothing can be reached under these words.
-    pub(super) fn add(&mut self, host: &str, answer: EgressAnswer) -> Result<(), String> {
-        let mut grants = grant_of(host)?;
+    /// Adds one. `host` is in the words of `--net`, which grant this.
+    pub(super) fn add(&mut self, host: &str, mut grants: Vec<Grant>, answer: EgressAnswer) {
         let how_long = match answer {
             EgressAnswer::Once => "for this command alone",
             EgressAnswer::Session => "for this session",
@@ -32,7 +28,7 @@ impl HostAnswers {
                     Destination { host, port }
                 });
                 self.declined.extend(declined);
-                return Ok(());
+                return;
             }
         };
         if answer == EgressAnswer::Once {
@@ -40,7 +36,6 @@ impl HostAnswers {
         }
         self.granted.push((answer, grants));
         self.untold.push(format!("the person allowed {host} {how_long}"));
-        Ok(())
     }
 
     /// What is granted beside the session's words.
@@ -74,6 +69,7 @@ impl HostAnswers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outrigger_gate::grant_of;
 
     fn names(answers: &HostAnswers) -> Vec<String> {
         answers.grants().map(|grant| format!("{}:{}", grant.name, grant.port)).collect()
@@ -82,9 +78,10 @@ mod tests {
     #[test]
     fn each_answer_holds_for_as_long_as_was_said() {
         let mut answers = HostAnswers::default();
-        answers.add("a.test:8443", EgressAnswer::Once).unwrap();
-        answers.add("b.test", EgressAnswer::Session).unwrap();
-        answers.add("c.test", EgressAnswer::No).unwrap();
+        let mut add = |host, answer| answers.add(host, grant_of(host).unwrap(), answer);
+        add("a.test:8443", EgressAnswer::Once);
+        add("b.test", EgressAnswer::Session);
+        add("c.test", EgressAnswer::No);
         let once = "a.test:8443, once:8443".to_owned();
         let session = ["b.test:443".to_owned(), "b.test:80".to_owned()];
         assert_eq!(names(&answers), [&[once.clone(), once][..], &session].concat());

@@ -5,7 +5,9 @@
 
 use async_trait::async_trait;
 use outrigger_agent::EgressFlow;
-use outrigger_engine::{Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion};
+use outrigger_engine::{
+    Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, NO_NETWORK,
+};
 use outrigger_gate::{Destination, Flow, NetworkClient, OpenedNetwork, Refusal, SealedSecret};
 use outrigger_sandbox::{ConnectionSink, Generation, Networks, Sandbox, SandboxId};
 use outrigger_store::Secrets;
@@ -17,7 +19,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::answers::HostAnswers;
 use super::environment;
-use super::grants::{network, proxy};
+use super::grants::{network, of_word, proxy};
 use super::mirrors::Mirrors;
 use super::secrets;
 use super::words::PACKAGES;
@@ -141,10 +143,12 @@ impl Egress for GateEgress {
         words: &[String],
     ) -> Result<BTreeMap<String, String>, EgressError> {
         let id = sandbox.id();
+        let attended = self.attended.load(Ordering::Relaxed);
+        let closed = words == [NO_NETWORK] || words.is_empty() && !attended;
         let known = self.known.lock().await.get(id).cloned();
         let mut answers = HostAnswers::default();
         match known {
-            Some(SandboxGate::Closed) if words.is_empty() => return Ok(BTreeMap::new()),
+            Some(SandboxGate::Closed) if closed => return Ok(BTreeMap::new()),
             Some(SandboxGate::Open { generation, words: before, env, carried, answers: said }) => {
                 let same = before == words && generation == *sandbox.generation();
                 if same && self.carries(id, backend, carried).await && self.knows(id).await {
@@ -154,7 +158,7 @@ impl Egress for GateEgress {
             }
             Some(SandboxGate::Closed) | None => {}
         }
-        if words.is_empty() {
+        if closed {
             self.close(id).await;
             return Ok(BTreeMap::new());
         }
@@ -167,13 +171,16 @@ impl Egress for GateEgress {
 
     async fn flows(&self, id: &SandboxId) -> EgressFlows {
         let mut allowed = Vec::new();
-        if let Some(SandboxGate::Open { words, answers, .. }) = self.known.lock().await.get_mut(id)
-        {
-            allowed = answers.take_allowed();
-            if answers.end_command() {
-                // Where the gate can't be told it has ended, with all that it granted.
-                let _ = self.tell(id, words, answers, None).await;
+        match self.known.lock().await.get_mut(id) {
+            Some(SandboxGate::Closed) => return EgressFlows::default(),
+            Some(SandboxGate::Open { words, answers, .. }) => {
+                allowed = answers.take_allowed();
+                if answers.end_command() {
+                    // Where the gate can't be told it has ended, with all that it granted.
+                    let _ = self.tell(id, words, answers, None).await;
+                }
             }
+            None => {}
         }
         // A gate that ended has nothing to tell any more, and the next command opens anew.
         let flows = self.client.flows(id.as_str()).await.unwrap_or_default();
@@ -214,7 +221,8 @@ impl Egress for GateEgress {
             // It was closed meanwhile, and asks for nothing.
             return Ok(());
         };
-        answers.add(host, answer).map_err(EgressError)?;
+        let grants = of_word(host, &self.mirrors).map_err(EgressError)?;
+        answers.add(host, grants, answer);
         self.tell(sandbox, words, answers, None).await.map(drop)
     }
 

@@ -1,5 +1,6 @@
 //! What the words of a session come to on this machine.
 
+use outrigger_engine::NO_NETWORK;
 use outrigger_gate::{Grant, Network, Proxy, grant_of, ready};
 use std::path::Path;
 
@@ -9,20 +10,22 @@ use crate::shell;
 
 /// What the words of a session grant.
 pub(super) fn network(words: &[String], mirrors: &Mirrors, proxy: Option<Proxy>) -> Network {
-    let mut grants: Vec<Grant> = Vec::new();
-    for word in words {
-        match word.strip_prefix(REPOSITORY) {
-            Some(url) => grants.extend(ready::git(url).unwrap_or_default()),
-            None if word == PACKAGES => {
-                grants.extend(ready::packages());
-                grants.extend(mirrors.grants.iter().cloned());
-            }
-            None if word.starts_with(SECRET) => {}
-            // It was read before it became a part of the session.
-            None => grants.extend(grant_of(word).unwrap_or_default()),
-        }
+    // Each was read before it became a part of the session.
+    let grants = words.iter().flat_map(|word| of_word(word, mirrors).unwrap_or_default());
+    Network { grants: grants.collect(), proxy }
+}
+
+/// What one word grants.
+///
+/// # Errors
+/// Why nothing can be reached under it.
+pub(super) fn of_word(word: &str, mirrors: &Mirrors) -> Result<Vec<Grant>, String> {
+    match word.strip_prefix(REPOSITORY) {
+        Some(url) => Ok(ready::git(url).unwrap_or_default()),
+        None if word == PACKAGES => Ok([ready::packages(), mirrors.grants.clone()].concat()),
+        None if word.starts_with(SECRET) || word == NO_NETWORK => Ok(Vec::new()),
+        None => grant_of(word),
     }
-    Network { grants, proxy }
 }
 
 /// Where this machine's own package managers get packages.

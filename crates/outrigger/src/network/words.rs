@@ -4,6 +4,7 @@
 //! stands there with the repositories that it meant.
 
 use outrigger_agent::State;
+use outrigger_engine::NO_NETWORK;
 use outrigger_gate::grant_of;
 use outrigger_repository::remotes;
 use serde::Deserialize;
@@ -18,13 +19,13 @@ use crate::repository;
 pub(super) const PACKAGES: &str = "packages";
 /// The remotes of the repository.
 const GIT: &str = "git";
-const NONE: &str = "none";
 /// Before the address of a repository, as it stands in a session.
 pub(super) const REPOSITORY: &str = "git:";
 /// Before the name of a secret.
 pub(super) const SECRET: &str = "secret:";
 
-/// What a sandbox may reach, as a person says it. `none` is no word at all.
+/// What a sandbox may reach, as a person says it. `none` is a word that stands alone; no word
+/// at all leaves it to whoever is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Words(Vec<String>);
 
@@ -33,11 +34,10 @@ impl Words {
     pub(crate) fn parse<T: AsRef<str>>(said: &[T]) -> Result<Self, String> {
         let all = said.iter().flat_map(|said| said.as_ref().split(','));
         let all: BTreeSet<&str> = all.map(str::trim).filter(|word| !word.is_empty()).collect();
-        if all.contains(NONE) && all.len() > 1 {
+        if all.contains(NO_NETWORK) && all.len() > 1 {
             return Err("`none` stands alone: there is no network, or there is some".to_owned());
         }
-        let words = all.into_iter().filter(|word| *word != NONE);
-        let words = words.map(|word| known(word).map(|()| word.to_owned()));
+        let words = all.into_iter().map(|word| known(word).map(|()| word.to_owned()));
         words.collect::<Result<_, _>>().map(Self)
     }
 
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for Words {
 
 /// Whether a word means something.
 fn known(word: &str) -> Result<(), String> {
-    if matches!(word, PACKAGES | GIT | NONE) {
+    if matches!(word, PACKAGES | GIT | NO_NETWORK) {
         return Ok(());
     }
     if let Some(name) = word.strip_prefix(SECRET) {
@@ -108,17 +108,19 @@ fn known(word: &str) -> Result<(), String> {
 
 /// What else is to be reachable, beside what was; `none` takes all of it back.
 fn widened(before: &[String], more: &[String]) -> Vec<String> {
-    if more.is_empty() {
-        return Vec::new();
+    if more == [NO_NETWORK] {
+        return more.to_vec();
     }
     let all: BTreeSet<&String> = before.iter().chain(more).collect();
-    all.into_iter().cloned().collect()
+    let mut all: Vec<String> = all.into_iter().cloned().collect();
+    all.retain(|word| word != NO_NETWORK || more.is_empty());
+    all
 }
 
 /// The words of a session for a person: each repository by its address.
 pub(crate) fn shown(words: &[String]) -> String {
     if words.is_empty() {
-        return NONE.to_owned();
+        return "nothing that is not allowed when it is asked for".to_owned();
     }
     let word = |word: &String| match word.strip_prefix(SECRET) {
         Some(name) => format!("the secret {name}"),
@@ -134,8 +136,14 @@ pub(super) fn named(words: &[String]) -> impl Iterator<Item = &str> {
 
 /// What commands may reach, as a line of a model's instructions.
 pub(crate) fn told(words: &[String]) -> String {
-    if words.is_empty() {
-        return "- There is no network and there are no credentials. Do not look for them; say what you would need.\n".to_owned();
+    match words {
+        [] => {
+            return "- No network is granted, and there are no credentials. What needs a host may be tried once: a person who is there is asked while the command waits, and may allow it. Do not look for a way around; say what you would need.\n".to_owned();
+        }
+        [none] if none == NO_NETWORK => {
+            return "- There is no network and there are no credentials. Do not look for them; say what you would need.\n".to_owned();
+        }
+        _ => {}
     }
     let packages = match words.iter().any(|word| word == PACKAGES) {
         true => {
@@ -185,7 +193,7 @@ mod tests {
             parsed(&["packages,git", "b.example"]).unwrap(),
             ["b.example", "git", "packages"]
         );
-        assert_eq!(parsed(&["none"]).unwrap(), [""; 0]);
+        assert_eq!(parsed(&["none"]).unwrap(), ["none"]);
         assert_eq!(parsed(&[]).unwrap(), [""; 0]);
         assert!(parsed(&["none,git"]).unwrap_err().contains("stands alone"));
         let why = parsed(&["pakages!"]).unwrap_err();
@@ -198,6 +206,7 @@ mod tests {
         let before = some(&["git:https://a.example/b", "packages"]);
         let widened_by = |more: &[&str]| shown(&widened(&before, &some(more)));
         assert_eq!(widened_by(&["c.example"]), "c.example, https://a.example/b, packages");
-        assert_eq!(widened_by(&[]), "none");
+        assert_eq!(widened_by(&["none"]), "none");
+        assert_eq!(shown(&widened(&some(&["none"]), &some(&["c.example"]))), "c.example");
     }
 }

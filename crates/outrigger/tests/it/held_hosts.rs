@@ -1,4 +1,4 @@
-//! Hosts that are not in the network: in a conversation, a person is asked about them.
+//! Hosts that are not in the network: on a terminal, a person is asked about them.
 
 use crate::support::{Turn, World, shell};
 use crate::tls_host::GateGuard;
@@ -49,7 +49,8 @@ fn a_person_is_asked_about_a_host_and_their_answer_is_acted_on() {
     ];
     let turns = lines.each_ref().map(std::slice::from_ref).map(Turn);
     let script = world.script(&turns);
-    world.configure("[sandbox] # mine\nnetwork = [\"known.test\"]\n");
+    // No network is granted: it is asked about all the same.
+    world.configure("[sandbox] # mine\n");
     let line = format!("https_proxy=http://127.0.0.1:{} $O --script {script}", proxy());
     let tmux = Tmux::new(&world, (120, 60), &line);
     tmux.until("/help");
@@ -64,14 +65,14 @@ fn a_person_is_asked_about_a_host_and_their_answer_is_acted_on() {
     tmux.press("n", "no.test stays out of reach");
     tmux.until("? rule.test is to be reached");
     tmux.press("r", "rule.test may be reached, and stands in");
-    tmux.until("commands may reach: known.test, rule.test, session.test");
+    tmux.until("commands may reach: rule.test, session.test");
     tmux.keys(&["C-d"]);
     assert_eq!(tmux.ended(), 0);
     let text = fs::read_to_string(world.path("config/outrigger/config.toml")).unwrap();
-    assert_eq!(text, "[sandbox] # mine\nnetwork = [\"known.test\", \"rule.test\"]\n");
+    assert_eq!(text, "[sandbox] # mine\nnetwork = [\"rule.test\"]\n");
     let session = world.session();
     let shown = world.ran(0, &["sessions", "show", &session, "--json"]).json();
-    let network = serde_json::json!(["known.test", "rule.test", "session.test"]);
+    let network = serde_json::json!(["rule.test", "session.test"]);
     assert_eq!(shown["network"], network);
     let events: Vec<String> =
         world.events(&session).iter().map(|event| event.to_string()).collect();
@@ -83,4 +84,46 @@ fn a_person_is_asked_about_a_host_and_their_answer_is_acted_on() {
     assert!(told("\"grant\":\"once.test, once\"") == 1, "{events:#?}");
     assert_eq!(told("\"grant\":\"session.test\""), 2);
     assert_eq!(told("here is http://session.test/session.test"), 2);
+}
+
+#[test]
+fn a_run_on_a_terminal_asks_line_by_line_and_keeps_what_holds_for_the_session() {
+    let world = World::new();
+    let _guard = GateGuard(&world);
+    let get = |host: &str| shell(&format!("curl -sS http://{host}/{host}"));
+    let lines = [get("deb.debian.org"), get("security.debian.org"), get("no.test")];
+    let script = world.script(&lines.each_ref().map(std::slice::from_ref).map(Turn));
+    let proxy = proxy();
+    let line = format!("https_proxy=http://127.0.0.1:{proxy} $O run --script {script} Go.");
+    let tmux = Tmux::new(&world, (120, 60), &line);
+    tmux.until("? deb.debian.org is to be reached");
+    tmux.say("what", "p all of `packages`");
+    tmux.say("p", "`packages` may be reached in this session");
+    tmux.until("? no.test is to be reached");
+    tmux.say("n", "no.test stays out of reach");
+    assert_eq!(tmux.ended(), 0);
+    tmux.until("commands may reach: packages");
+    let session = world.session();
+    let shown = world.ran(0, &["sessions", "show", &session, "--json"]).json();
+    assert_eq!(shown["network"], serde_json::json!(["packages"]));
+    let events: Vec<String> =
+        world.events(&session).iter().map(|event| event.to_string()).collect();
+    let told = |text: &str| events.iter().filter(|event| event.contains(text)).count();
+    assert_eq!(told("[the person allowed packages for this session]"), 1, "{events:#?}");
+    assert_eq!(told("[no.test was not reached: the person declined it]"), 1);
+}
+
+#[test]
+fn nobody_is_asked_where_there_is_to_be_no_network() {
+    let world = World::new();
+    let _guard = GateGuard(&world);
+    let script = world.script(&[Turn(&[shell("env | grep -c _proxy; curl -sS http://no.test/")])]);
+    let line = format!("$O run --net none --script {script} Go.");
+    let tmux = Tmux::new(&world, (120, 60), &line);
+    assert_eq!(tmux.ended(), 0);
+    assert!(!tmux.shown().contains("is to be reached"));
+    let session = world.session();
+    let events = world.events(&session).iter().map(|event| event.to_string()).collect::<String>();
+    assert!(events.contains("Could not resolve host: no.test"), "{events}");
+    assert!(!world.path("data/gate").exists(), "no gate was started");
 }
