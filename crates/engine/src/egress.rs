@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::host_rules::HostRules;
 use crate::limits;
 
 /// The one word of a session that is to reach nothing, whoever is there. Without any word it
@@ -56,13 +57,15 @@ pub struct EgressFlows {
 pub trait Egress: Send + Sync + Debug {
     /// Makes that the programs of a living sandbox reach what these words of `--net` say, for
     /// which it gives the variables that its commands need. With [`NO_NETWORK`], and without
-    /// words where nobody is asked, it takes back what there was. Repeating it costs next to
-    /// nothing.
+    /// words where nobody is asked, it takes back what there was. What the rules forbid is not
+    /// reached, whatever the words say, and what they permit is not asked about. Repeating it
+    /// costs next to nothing.
     async fn open(
         &self,
         sandbox: &dyn Sandbox,
         backend: &str,
         network: &[String],
+        rules: &HostRules,
     ) -> Result<BTreeMap<String, String>, EgressError>;
 
     /// After a command: what came of it since it was asked last. What was allowed for the
@@ -94,6 +97,8 @@ pub(crate) struct SandboxNetwork {
     egress: Arc<dyn Egress>,
     name: String,
     words: Vec<String>,
+    /// As far as they are known.
+    rules: Option<HostRules>,
 }
 
 /// The network of one command.
@@ -104,13 +109,22 @@ pub(crate) struct CommandNetwork {
 }
 
 impl SandboxNetwork {
-    pub(crate) fn new(egress: Arc<dyn Egress>, name: &str, words: &[String]) -> Self {
-        Self { egress, name: name.to_owned(), words: words.to_vec() }
+    pub(crate) fn new(
+        egress: Arc<dyn Egress>,
+        name: &str,
+        words: &[String],
+        rules: Option<HostRules>,
+    ) -> Self {
+        Self { egress, name: name.to_owned(), words: words.to_vec(), rules }
     }
 
     /// Before a command.
     pub(crate) async fn open(&self, sandbox: &dyn Sandbox, backend: &str) -> CommandNetwork {
-        match self.egress.open(sandbox, backend, &self.words).await {
+        let opened = match &self.rules {
+            Some(rules) => self.egress.open(sandbox, backend, &self.words, rules).await,
+            None => Err(EgressError("the rules can't be read".to_owned())),
+        };
+        match opened {
             Ok(env) => CommandNetwork { env, failure: None },
             Err(failure) => CommandNetwork { failure: Some(failure), ..CommandNetwork::default() },
         }

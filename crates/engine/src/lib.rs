@@ -18,6 +18,7 @@ mod egress;
 mod engine;
 mod error;
 mod feed;
+mod host_rules;
 pub mod limits;
 mod memory;
 mod people;
@@ -34,6 +35,7 @@ pub use egress::{Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion,
 pub use engine::{AccountDefaults, Engine, OutsideServer, Parts};
 pub use error::Error;
 pub use feed::{Feed, LiveOutput, Notice};
+pub use host_rules::{HostRules, HostVerdict};
 pub use memory::{MemoryService, ServedTrees, path_of, place_of};
 pub use people::{AnswerRequest, ResumeChange, SessionCheckpoint, ensure_shown};
 pub use policy_facts::situation;

@@ -5,8 +5,8 @@
 //! filled with them.
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use outrigger_engine::Egress;
 use outrigger_engine::workspace::{self, FilledSandbox, MadeFile};
+use outrigger_engine::{Egress, HostRules, RuleSource};
 use outrigger_repository::{FileLayer, lock_digest};
 use outrigger_sandbox::{
     Backend, Command, DiskOrigin, End, ExecId, Execute, Output, OutputSink, Sandbox, SandboxId,
@@ -24,7 +24,8 @@ use crate::config::{BackendName, Config, Sandbox as SandboxConfig};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::project_content::{AGENT, ProjectContent};
-use crate::session::now_ms;
+use crate::rules::ConfiguredRules;
+use crate::session::{WHO, now_ms};
 use crate::show::amounts::size;
 use crate::show::{self, OutputTail, Screen, Tone, inert};
 use crate::{limits, repository};
@@ -139,7 +140,10 @@ impl Preparation<'_> {
         filled.map_err(|error| unfilled(&error))?;
         // Before what is there is looked at: its files are none that the commands made.
         let words = config.network.settle(&tree.top)?;
-        let opened = self.egress.open(sandbox, BackendName::Native.as_str(), &words).await;
+        let rules = ConfiguredRules::read(self.paths)?.current();
+        let rules = rules.map_err(|error| Failure::from_error(Kind::Usage, &error))?;
+        let (rules, backend) = (HostRules::of_person(rules, WHO), BackendName::Native.as_str());
+        let opened = self.egress.open(sandbox, backend, &words, &rules).await;
         let env = opened.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
         let archive = blobs.open(&workspace.archive).await?;
         let before = FilledSandbox::look(sandbox, archive).await;

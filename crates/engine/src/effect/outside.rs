@@ -32,7 +32,8 @@ pub(super) fn call(
     };
     let tool = run.state.tool(&call.tool)?.outside.clone()?;
     let arguments = genuine.given().to_owned();
-    let sandbox = place.as_ref().map(|place| tool::sandbox_of(engine, run, place, kind));
+    let sandbox =
+        place.as_ref().map(|place| tool::sandbox_of(engine, run, (effect, None), place, kind));
     let attempt = OutsideAttempt {
         server: engine.parts.outside.get(&tool.server).cloned(),
         key: key(&run.session.effect(effect)),

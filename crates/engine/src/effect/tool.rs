@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
 use crate::egress::{CommandNetwork, SandboxNetwork};
+use crate::host_rules::HostRules;
 use crate::memory::{self, SessionMemory};
 use crate::sandbox::attach::AttachError;
 use crate::sandbox::handle::{self, SandboxHandle};
@@ -32,7 +33,8 @@ pub(super) fn call(
         return None;
     };
     let Phase::Started { place, .. } = &run.state.effect(effect)?.phase else { return None };
-    let sandbox = place.as_ref().map(|place| sandbox_of(engine, run, place, kind));
+    let of = (effect, Some(&*parsed));
+    let sandbox = place.as_ref().map(|place| sandbox_of(engine, run, of, place, kind));
     if let Some(sandbox) = &sandbox {
         memory::serve(engine, run, sandbox.handle.as_ref().ok(), effect, Some(&*parsed));
     }
@@ -72,10 +74,11 @@ pub(super) fn call(
     })
 }
 
-/// The sandbox of a call, as the driver knows it.
+/// The sandbox of an effect that is a call, as the driver knows it.
 pub(super) fn sandbox_of(
     engine: &Engine,
     run: &SessionRun,
+    (effect, parsed): (Seq, Option<&ParsedCall>),
     place: &Place,
     kind: AttemptKind,
 ) -> ToolSandbox {
@@ -85,7 +88,14 @@ pub(super) fn sandbox_of(
     // What is shared would let one session reach what another one may.
     let own = handle.as_ref().is_ok_and(|handle| !handle.shared);
     let egress = engine.parts.egress.clone().filter(|_| own);
-    let network = egress.map(|egress| SandboxNetwork::new(egress, &place.sandbox, words));
+    let network = egress.map(|egress| {
+        let rules = run.state.effect(effect).zip(engine.rules().ok());
+        let rules = rules.map(|(effect, rules)| {
+            let at_ms = engine.parts.clock.now_ms();
+            HostRules::new(rules, &run.state, &effect.work, parsed, at_ms)
+        });
+        SandboxNetwork::new(egress, &place.sandbox, words, rules)
+    });
     ToolSandbox { handle, known, place: place.clone(), kind, network }
 }
 

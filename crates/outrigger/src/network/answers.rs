@@ -1,4 +1,4 @@
-//! What a person said to hosts that a sandbox asked for.
+//! What a person, or a rule, said to hosts that a sandbox asked for.
 //!
 //! Owns how long each answer holds. Pure; nothing of it is kept beyond the process: what holds
 //! for the session stands in its words.
@@ -11,6 +11,8 @@ use outrigger_gate::{Destination, Grant};
 pub(super) struct HostAnswers {
     granted: Vec<(EgressAnswer, Vec<Grant>)>,
     declined: Vec<Destination>,
+    /// What rules permit that nobody named, and what they forbid.
+    ruled: (Vec<Grant>, Vec<Destination>),
     /// What the model was not told yet.
     untold: Vec<String>,
 }
@@ -22,12 +24,7 @@ impl HostAnswers {
             EgressAnswer::Once => "for this command alone",
             EgressAnswer::Session => "for this session",
             EgressAnswer::No => {
-                let declined = grants.into_iter().map(|Grant { host, port, .. }| {
-                    // A URL has an address of version 6 in brackets.
-                    let host = if host.contains(':') { format!("[{host}]") } else { host };
-                    Destination { host, port }
-                });
-                self.declined.extend(declined);
+                self.declined.extend(grants.into_iter().map(destination));
                 return;
             }
         };
@@ -38,14 +35,26 @@ impl HostAnswers {
         self.untold.push(format!("the person allowed {host} {how_long}"));
     }
 
+    /// A rule permits what these grants are, without asking.
+    pub(super) fn permit(&mut self, mut grants: Vec<Grant>) {
+        grants.iter_mut().for_each(|grant| grant.name.push_str(", by rule"));
+        self.ruled.0.extend(grants);
+    }
+
+    /// A rule forbids what these grants are.
+    pub(super) fn forbid(&mut self, grants: Vec<Grant>) {
+        self.ruled.1.extend(grants.into_iter().map(destination));
+    }
+
     /// What is granted beside the session's words.
     pub(super) fn grants(&self) -> impl Iterator<Item = Grant> {
-        self.granted.iter().flat_map(|(_, grants)| grants.iter().cloned())
+        let by_person = self.granted.iter().flat_map(|(_, grants)| grants);
+        by_person.chain(&self.ruled.0).cloned()
     }
 
     /// What is not asked again.
-    pub(super) fn declined(&self) -> &[Destination] {
-        &self.declined
+    pub(super) fn declined(&self) -> Vec<Destination> {
+        [&self.declined[..], &self.ruled.1].concat()
     }
 
     /// What was allowed and not told yet, a sentence each.
@@ -64,6 +73,17 @@ impl HostAnswers {
     pub(super) fn under_other_words(self) -> Self {
         Self { granted: Vec::new(), ..self }
     }
+
+    /// The rules say something else now.
+    pub(super) fn forget_ruled(&mut self) {
+        self.ruled = Default::default();
+    }
+}
+
+fn destination(Grant { host, port, .. }: Grant) -> Destination {
+    // A URL has an address of version 6 in brackets.
+    let host = if host.contains(':') { format!("[{host}]") } else { host };
+    Destination { host, port }
 }
 
 #[cfg(test)]
@@ -91,7 +111,13 @@ mod tests {
         assert_eq!(names(&answers), session);
         let ports: Vec<u16> = answers.declined().iter().map(|declined| declined.port).collect();
         assert_eq!(ports, [443, 80]);
-        let answers = answers.under_other_words();
+        let mut answers = answers.under_other_words();
+        assert_eq!((names(&answers).len(), answers.declined().len()), (0, 2));
+        answers.permit(grant_of("d.test:1").unwrap());
+        answers.forbid(grant_of("e.test:1").unwrap());
+        assert_eq!(names(&answers)[0], "d.test:1, by rule:1");
+        assert_eq!(answers.declined().len(), 4, "over HTTPS and HTTP");
+        answers.forget_ruled();
         assert_eq!((names(&answers).len(), answers.declined().len()), (0, 2));
     }
 }

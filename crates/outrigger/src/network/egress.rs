@@ -6,9 +6,10 @@
 use async_trait::async_trait;
 use outrigger_agent::EgressFlow;
 use outrigger_engine::{
-    Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, NO_NETWORK,
+    Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, HostRules, HostVerdict,
+    NO_NETWORK,
 };
-use outrigger_gate::{Destination, Flow, NetworkClient, OpenedNetwork, Refusal, SealedSecret};
+use outrigger_gate::{Flow, Grant, NetworkClient, OpenedNetwork, Refusal, SealedSecret};
 use outrigger_sandbox::{ConnectionSink, Generation, Networks, Sandbox, SandboxId};
 use outrigger_store::Secrets;
 use std::collections::{BTreeMap, HashMap};
@@ -53,6 +54,7 @@ enum SandboxGate {
         /// Where its listener is, if what carries its connections ends with this process.
         carried: Option<u16>,
         answers: HostAnswers,
+        rules: Box<HostRules>,
     },
 }
 
@@ -73,17 +75,22 @@ impl GateEgress {
         &self,
         id: &SandboxId,
         words: &[String],
-        answers: &HostAnswers,
+        (answers, rules): (&HostAnswers, &HostRules),
         listener: Option<OwnedFd>,
     ) -> Result<(OpenedNetwork, Vec<SealedSecret>), EgressError> {
         let mut network = network(words, &self.mirrors, proxy());
         network.grants.extend(answers.grants());
+        let mut judged: HashMap<(String, u16), bool> = HashMap::new();
+        network.grants.retain(|Grant { host, port, .. }| {
+            let may = || !matches!(rules.judge(host, *port), HostVerdict::Forbid(_));
+            *judged.entry((host.clone(), *port)).or_insert_with(may)
+        });
         let secrets = secrets::of_words(&*self.secrets, words).await.map_err(EgressError)?;
         let (id, client) = (id.as_str(), &self.client);
         let opened = match self.attended.load(Ordering::Relaxed) {
             true => {
                 let declined = answers.declined();
-                client.open_asking(id, &network, &secrets, declined, listener).await
+                client.open_asking(id, &network, &secrets, &declined, listener).await
             }
             false => client.open(id, &network, &secrets, listener).await,
         };
@@ -97,7 +104,7 @@ impl GateEgress {
         sandbox: &dyn Sandbox,
         backend: &str,
         words: &[String],
-        answers: &HostAnswers,
+        said: (&HostAnswers, &HostRules),
     ) -> Result<(BTreeMap<String, String>, Option<u16>), EgressError> {
         let id = sandbox.id();
         let networks = self.networks.get(backend).ok_or_else(|| {
@@ -107,7 +114,7 @@ impl GateEgress {
         let sink = Arc::new(RelayedConnections::start(self.client.clone(), id.clone()));
         let listener = networks.listen(id, sink).await.map_err(|error| failed(&error))?;
         let carried = listener.descriptor.is_none().then_some(listener.port);
-        let told = self.tell(id, words, answers, listener.descriptor).await?;
+        let told = self.tell(id, words, said, listener.descriptor).await?;
         let (OpenedNetwork { authority, placeholders }, secrets) = told;
         let mirrors = words.iter().any(|word| word == PACKAGES).then_some(&self.mirrors);
         let name = format!("network-{}", uuid::Uuid::new_v4().simple());
@@ -128,6 +135,33 @@ impl GateEgress {
         networks.listen(id, sink).await.is_ok_and(|listener| listener.port == port)
     }
 
+    /// Nobody has to be asked about a host.
+    async fn answer_by_rule(&self, id: &SandboxId, host: &str, verdict: &HostVerdict) {
+        let mut known = self.known.lock().await;
+        let Some(SandboxGate::Open { words, answers, rules, .. }) = known.get_mut(id) else {
+            return;
+        };
+        let grants = of_word(host, &self.mirrors).unwrap_or_default();
+        match verdict {
+            HostVerdict::Permit => answers.permit(grants),
+            HostVerdict::Forbid(_) => answers.forbid(grants),
+            HostVerdict::Ask => {}
+        }
+        // If it is not heard, it is held and looked at again.
+        let _ = self.tell(id, words, (answers, rules), None).await;
+    }
+
+    /// What may be reached is another now: the rules changed, or what they look at.
+    async fn judge_anew(&self, id: &SandboxId, now: &HostRules) -> Result<(), EgressError> {
+        let mut known = self.known.lock().await;
+        if let Some(SandboxGate::Open { words, answers, rules, .. }) = known.get_mut(id) {
+            **rules = now.clone();
+            answers.forget_ruled();
+            self.tell(id, words, (answers, rules), None).await?;
+        }
+        Ok(())
+    }
+
     /// Whether the gate that is there knows a sandbox.
     async fn knows(&self, id: &SandboxId) -> bool {
         matches!(self.client.is_open(id.as_str()).await, Ok(true))
@@ -141,6 +175,7 @@ impl Egress for GateEgress {
         sandbox: &dyn Sandbox,
         backend: &str,
         words: &[String],
+        rules: &HostRules,
     ) -> Result<BTreeMap<String, String>, EgressError> {
         let id = sandbox.id();
         let attended = self.attended.load(Ordering::Relaxed);
@@ -149,9 +184,19 @@ impl Egress for GateEgress {
         let mut answers = HostAnswers::default();
         match known {
             Some(SandboxGate::Closed) if closed => return Ok(BTreeMap::new()),
-            Some(SandboxGate::Open { generation, words: before, env, carried, answers: said }) => {
+            Some(SandboxGate::Open {
+                generation,
+                words: before,
+                env,
+                carried,
+                answers: said,
+                rules: ruled,
+            }) => {
                 let same = before == words && generation == *sandbox.generation();
                 if same && self.carries(id, backend, carried).await && self.knows(id).await {
+                    if *ruled != *rules {
+                        self.judge_anew(id, rules).await?;
+                    }
                     return Ok(env);
                 }
                 answers = if before == words { said } else { said.under_other_words() };
@@ -162,30 +207,34 @@ impl Egress for GateEgress {
             self.close(id).await;
             return Ok(BTreeMap::new());
         }
-        let (env, carried) = self.open_anew(sandbox, backend, words, &answers).await?;
+        let (env, carried) = self.open_anew(sandbox, backend, words, (&answers, rules)).await?;
         let (generation, words) = (sandbox.generation().clone(), words.to_vec());
-        let open = SandboxGate::Open { generation, words, env: env.clone(), carried, answers };
+        let (env_of_all, rules) = (env.clone(), Box::new(rules.clone()));
+        let open =
+            SandboxGate::Open { generation, words, env: env_of_all, carried, answers, rules };
         self.known.lock().await.insert(id.clone(), open);
         Ok(env)
     }
 
     async fn flows(&self, id: &SandboxId) -> EgressFlows {
-        let mut allowed = Vec::new();
+        let (mut allowed, mut rules) = (Vec::new(), None);
         match self.known.lock().await.get_mut(id) {
             Some(SandboxGate::Closed) => return EgressFlows::default(),
-            Some(SandboxGate::Open { words, answers, .. }) => {
+            Some(SandboxGate::Open { words, answers, rules: ruled, .. }) => {
                 allowed = answers.take_allowed();
                 if answers.end_command() {
                     // Where the gate can't be told it has ended, with all that it granted.
-                    let _ = self.tell(id, words, answers, None).await;
+                    let _ = self.tell(id, words, (answers, ruled), None).await;
                 }
+                rules = Some(ruled.clone());
             }
             None => {}
         }
         // A gate that ended has nothing to tell any more, and the next command opens anew.
         let flows = self.client.flows(id.as_str()).await.unwrap_or_default();
         let more = flows.lost;
-        EgressFlows { flows: flows.flows.into_iter().map(flow).collect(), more, allowed }
+        let flows = flows.flows.into_iter().map(|it| flow(it, rules.as_deref())).collect();
+        EgressFlows { flows, more, allowed }
     }
 
     fn attend(&self) {
@@ -197,15 +246,24 @@ impl Egress for GateEgress {
             return Vec::new();
         }
         let known = self.known.lock().await;
-        let open = known.iter().filter(|(_, gate)| matches!(gate, SandboxGate::Open { .. }));
-        let open: Vec<SandboxId> = open.map(|(id, _)| id.clone()).collect();
+        let open = known.iter().filter_map(|(id, gate)| match gate {
+            SandboxGate::Open { rules, .. } => Some((id.clone(), rules.clone())),
+            SandboxGate::Closed => None,
+        });
+        let open: Vec<_> = open.collect();
         drop(known);
         let mut all = Vec::new();
-        for sandbox in open {
+        for (sandbox, rules) in open {
             // A gate that ended holds nothing.
-            let asked = self.client.questions(sandbox.as_str()).await.unwrap_or_default();
-            let asked = asked.iter().map(Destination::words);
-            all.extend(asked.map(|words| EgressQuestion { sandbox: sandbox.clone(), words }));
+            for asked in self.client.questions(sandbox.as_str()).await.unwrap_or_default() {
+                let words = asked.words();
+                match rules.judge(&asked.host, asked.port) {
+                    HostVerdict::Ask => {
+                        all.push(EgressQuestion { sandbox: sandbox.clone(), words });
+                    }
+                    verdict => self.answer_by_rule(&sandbox, &words, &verdict).await,
+                }
+            }
         }
         all
     }
@@ -217,13 +275,13 @@ impl Egress for GateEgress {
     ) -> Result<(), EgressError> {
         let EgressQuestion { sandbox, words: host } = question;
         let mut known = self.known.lock().await;
-        let Some(SandboxGate::Open { words, answers, .. }) = known.get_mut(sandbox) else {
+        let Some(SandboxGate::Open { words, answers, rules, .. }) = known.get_mut(sandbox) else {
             // It was closed meanwhile, and asks for nothing.
             return Ok(());
         };
         let grants = of_word(host, &self.mirrors).map_err(EgressError)?;
         answers.add(host, grants, answer);
-        self.tell(sandbox, words, answers, None).await.map(drop)
+        self.tell(sandbox, words, (answers, rules), None).await.map(drop)
     }
 
     async fn close(&self, id: &SandboxId) {
@@ -261,20 +319,30 @@ impl ConnectionSink for RelayedConnections {
 }
 
 /// As the journal has it.
-fn flow(flow: Flow) -> EgressFlow {
-    let refusal = flow.refusal.map(|refusal| sentence(&flow, refusal));
+fn flow(flow: Flow, rules: Option<&HostRules>) -> EgressFlow {
+    let refusal = flow.refusal.map(|refusal| {
+        let unnamed = matches!(refusal, Refusal::NotGranted | Refusal::Declined);
+        match rules.filter(|_| unnamed).map(|rules| rules.judge(&flow.host, flow.port)) {
+            Some(HostVerdict::Forbid(why)) => format!("{} was not reached. {why}", place(&flow)),
+            _ => sentence(&flow, refusal),
+        }
+    });
     let Flow { host, port, grant, requests, sent_bytes, received_bytes, .. } = flow;
     EgressFlow { host, port, grant, refusal, requests, sent_bytes, received_bytes }
 }
 
-/// What was refused, and what would allow it.
-fn sentence(flow: &Flow, refusal: Refusal) -> String {
-    let place = match (flow.host.as_str(), flow.port) {
+/// Where to.
+fn place(flow: &Flow) -> String {
+    match (flow.host.as_str(), flow.port) {
         ("", _) => "a connection".to_owned(),
         (host, 443 | 80) => host.to_owned(),
         (host, port) => format!("{host}:{port}"),
-    };
-    let words = refusal.words();
+    }
+}
+
+/// What was refused, and what would allow it.
+fn sentence(flow: &Flow, refusal: Refusal) -> String {
+    let (place, words) = (place(flow), refusal.words());
     match refusal {
         Refusal::NotGranted => format!(
             "{place} was not reached: it is not in the network of this sandbox; the person can allow it with `--net {place}`, or `/net {place}` in a conversation"

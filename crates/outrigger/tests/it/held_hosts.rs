@@ -127,3 +127,45 @@ fn nobody_is_asked_where_there_is_to_be_no_network() {
     assert!(events.contains("Could not resolve host: no.test"), "{events}");
     assert!(!world.path("data/gate").exists(), "no gate was started");
 }
+
+#[test]
+fn rules_permit_and_forbid_hosts_before_a_person_is_asked() {
+    let world = World::new();
+    let _guard = GateGuard(&world);
+    let get = |host: &str| shell(&format!("curl -sS http://{host}/{host}"));
+    let lines = [get("good.test"), get("bad.test"), get("named.bad.test"), get("named.test")];
+    let script = world.script(&lines.each_ref().map(std::slice::from_ref).map(Turn));
+    let rules = r#"
+        @id("good") permit (principal, action == Action::"egress", resource == Host::"good.test");
+        @id("outside") permit (principal, action in Action::"outside", resource);
+        @id("inside") permit (principal, action in Action::"inside", resource);
+        @id("model") permit (principal, action == Action::"ask_model", resource);
+        @id("approvals") permit (principal, action == Action::"approve", resource);
+        @id("asks") @approvable("anyone")
+        forbid (principal, action == Action::"egress", resource)
+        unless { resource == Host::"good.test" };
+        @id("not-there") @reason("It belongs to others.")
+        forbid (principal, action == Action::"egress", resource in Host::"bad.test");
+    "#;
+    fs::write(world.path("rules.cedar"), rules).unwrap();
+    let place = world.path("rules.cedar");
+    world.configure(&format!(
+        "[sandbox]\nnetwork = [\"named.test\", \"named.bad.test\"]\n\
+         [policy]\ndefaults = false\nfiles = [{place:?}]\n"
+    ));
+    let proxy = proxy();
+    let line = format!("https_proxy=http://127.0.0.1:{proxy} $O run --script {script} Go.");
+    let tmux = Tmux::new(&world, (120, 60), &line);
+    assert_eq!(tmux.ended(), 0, "{}", tmux.shown());
+    assert!(!tmux.shown().contains("is to be reached"), "{}", tmux.shown());
+    let session = world.session();
+    let events: Vec<String> =
+        world.events(&session).iter().map(|event| event.to_string()).collect();
+    let told = |text: &str| events.iter().filter(|event| event.contains(text)).count();
+    let no = "was not reached. It is forbidden by: not-there. It belongs to others.";
+    assert_eq!(told("here is http://good.test/good.test"), 1, "{events:#?}");
+    assert_eq!(told("here is http://named.test/named.test"), 1);
+    assert_eq!(told(&format!("[bad.test {no}]")), 1);
+    assert_eq!(told(&format!("[named.bad.test {no}]")), 1);
+    assert_eq!(told("\"grant\":\"good.test, by rule\""), 1);
+}
