@@ -61,6 +61,8 @@ struct Place {
 enum StartResult {
     Started,
     Busy,
+    /// It ended before it said anything, as one does that is killed.
+    Died,
 }
 
 impl NetworkClient {
@@ -178,6 +180,22 @@ impl NetworkClient {
         Ok(matches!(answer, Some(Answer::Taken)))
     }
 
+    /// Waits until no gate is there in which a sandbox is open as it was opened last: until it
+    /// ends, mostly. Starts none.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub async fn gone(&self, sandbox: &str) -> Result<(), Error> {
+        let request = Request::Look { sandbox: sandbox.to_owned() };
+        let held = self.with(move |place: &Place| place.hold_if_there(&request, None)).await?;
+        let Some((Answer::Taken, stream)) = held else { return Ok(()) };
+        let waiting = stream.set_nonblocking(true).and_then(|()| stream.try_into());
+        let stream: tokio::net::UnixStream = waiting.map_err(Error::io("watch the gate"))?;
+        // It says nothing more until its end.
+        let _ = stream.readable().await;
+        Ok(())
+    }
+
     /// Takes what came since it was taken last: each flow is told once.
     ///
     /// # Errors
@@ -267,13 +285,21 @@ impl Place {
                 return Ok(held);
             }
             match self.start()? {
-                StartResult::Started if started < limits::START_ATTEMPTS_MAX => started += 1,
+                StartResult::Started | StartResult::Died
+                    if started < limits::START_ATTEMPTS_MAX =>
+                {
+                    started += 1;
+                }
                 StartResult::Busy if busy < limits::BUSY_ATTEMPTS_MAX => {
                     busy += 1;
                     std::thread::sleep(Duration::from_millis(limits::BUSY_PAUSE_MS));
                 }
                 StartResult::Started => {
                     return Err(Error::Start("it ends as soon as it is started".to_owned()));
+                }
+                StartResult::Died => {
+                    let said = "the program ended without becoming a gate";
+                    return Err(Error::Start(said.to_owned()));
                 }
                 StartResult::Busy => return Err(Error::Busy),
             }
@@ -362,7 +388,7 @@ impl Place {
             Some(reason) => Err(Error::Start(reason.to_owned())),
             None if said.lines().any(|line| line == protocol::READY) => Ok(StartResult::Started),
             None if said.lines().any(|line| line == protocol::BUSY) => Ok(StartResult::Busy),
-            None => Err(Error::Start("the program ended without becoming a gate".to_owned())),
+            None => Ok(StartResult::Died),
         }
     }
 }
