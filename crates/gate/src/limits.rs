@@ -53,6 +53,12 @@ pub(crate) const MASTER_KEY_BYTES: usize = 32;
 
 /// Connections of a sandbox at once. Above it nothing is accepted, and the backlog waits.
 pub(crate) const CONNECTIONS_MAX: usize = 256;
+/// New connections of a sandbox in a second, beside those that it may have at once: TLS with each
+/// costs the gate's one thread half a millisecond. More wait.
+pub(crate) const CONNECTIONS_PER_S_MAX: u32 = 100;
+/// Requests of a sandbox in a second, about a third of what the gate's one thread passes on. More
+/// wait; as many again may come at once.
+pub(crate) const REQUESTS_PER_S_MAX: u32 = 10_000;
 /// Connections of a sandbox to the outside at once. Above it requests are refused.
 pub(crate) const UPSTREAMS_MAX: usize = 512;
 /// Connections that one call of a thread accepts.
