@@ -42,6 +42,9 @@ pub(crate) const SECRET_PLACES_MAX: usize = 32;
 pub(crate) const SECRETS_MAX: usize = 64;
 /// Bytes of what a push says that it changes: a few hundred refs.
 pub(crate) const PUSH_COMMANDS_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a refused push that are taken before git is told so. Behind more it sees an error of
+/// HTTP.
+pub(crate) const REFUSED_PUSH_BYTES_MAX: usize = 64 << 20;
 /// Bytes of a body that has to be signed and does not say its hash.
 pub(crate) const SIGNED_BODY_BYTES_MAX: usize = 8 << 20;
 /// Bits that nobody can guess of a placeholder.

@@ -183,8 +183,9 @@ fn programs(word: &str, url: &str) -> Vec<String> {
         format!("git clone -q {url}/o/app.git app && cd app && git checkout -q -b agent/x"),
         "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m two".to_owned(),
         "git push -q origin agent/x".to_owned(),
-        "! git push -q origin agent/x:main".to_owned(),
-        "env > /tmp/environment".to_owned(),
+        "git push origin agent/x:main 2>&1 | grep 'remote rejected.*would change refs/heads/main'"
+            .to_owned(),
+        "env > /tmp/environment && cp /tmp/environment .".to_owned(),
         format!("curl -sS {url}/wait -H \"X-Api-Key: $TOKEN\" && echo all of it"),
     ]
 }
