@@ -14,6 +14,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::egress::GATE_MODE;
+use super::grants::proxy_to;
+use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 
@@ -32,7 +34,7 @@ pub(crate) async fn call(
     server: &ServerAddress,
     secret: Option<SealedSecret>,
 ) -> Outcome<(HttpClient, BTreeMap<String, String>)> {
-    let network = Network { grants: vec![grant(server)], proxy: None };
+    let network = Network { grants: vec![grant(server)], proxy: proxy_to(server) };
     let called = gate(paths)?.call(network, secret.into_iter().collect()).await;
     let (socket, placeholders) = called.map_err(|error| without(&error))?;
     let path = socket.path();
