@@ -53,6 +53,8 @@ pub(crate) const PLACEHOLDER_BITS_MIN: u32 = 128;
 pub(crate) const PLACEHOLDER_PREFIX_BYTES_MAX: usize = 16;
 /// Bytes of the master key.
 pub(crate) const MASTER_KEY_BYTES: usize = 32;
+/// Bytes of what a command prints that gives it.
+pub(crate) const MASTER_KEY_TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// Connections of a sandbox at once. Above it nothing is accepted, and the backlog waits.
 pub(crate) const CONNECTIONS_MAX: usize = 256;

@@ -24,7 +24,9 @@ pub(crate) fn gate(paths: &Paths) -> Outcome<NetworkClient> {
     paths.prepare()?;
     // Also where the file was replaced since.
     let (program, args) = (PathBuf::from("/proc/self/exe"), vec![OsString::from(GATE_MODE)]);
-    Ok(NetworkClient::new(paths.gate(), ServerLaunch { program, args }))
+    let master_key_command = Config::of_files(paths.configs())?.gate.master_key_command;
+    let launch = ServerLaunch { program, args, master_key_command };
+    Ok(NetworkClient::new(paths.gate(), launch))
 }
 
 /// A client of HTTP that reaches a server through the gate, and what it has there instead of a

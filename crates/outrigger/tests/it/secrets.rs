@@ -4,7 +4,7 @@
 use crate::canary::{hits, holds, memory_of};
 use crate::support::{Ran, Turn, World, fed, processes, shell, until};
 use crate::tls_host::{
-    ADDRESS, GateGuard, HostRequest, HostStream, NAME, TlsHost, answer_all, gates,
+    ADDRESS, GateGuard, HostRequest, HostStream, NAME, TlsHost, answer_all, gates, kill_gates,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -312,4 +312,34 @@ fn secrets_are_kept_listed_rotated_and_revoked() {
     assert_eq!(asked(), before, "{:?}", key());
     assert!(world.ran(0, &["secrets", "ls"]).stdout.is_empty());
     world.ran(4, &["secrets", "revoke", "TOKEN"]);
+}
+
+/// As a keyring gives it: no file has it, and the next gate opens what the one before sealed.
+#[test]
+fn the_master_key_comes_from_a_command() {
+    let world = World::new();
+    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
+    let of = |argv: &str| world.configure(&format!("[gate]\nmaster_key_command = {argv}\n"));
+    let args = ["secrets", "set", "TOKEN", "--for", &forge.tls.word()];
+    for (argv, said) in [
+        ("[\"false\"]", "its command does not print 32 bytes in base64"),
+        ("[\"no-such-program\"]", "no-such-program, which gives the master key"),
+    ] {
+        of(argv);
+        let ran = fed(forge.tls.trusting(&world, &args), canary().as_bytes()).expect(13);
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+    of(&format!("[\"echo\", \"{}\"]", STANDARD.encode([7; 32])));
+    set(&world, &forge, &args[2..]);
+    let key = world.data().join("gate/master.key");
+    assert!(!key.exists());
+    kill_gates(&world);
+    let line = shell(&format!("curl -sS {} -H \"X-Api-Key: $TOKEN\"", forge.tls.url("/")));
+    let script = world.script(&[Turn(std::slice::from_ref(&line))]);
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let run = ["run", "Go.", "--dir", dir.to_str().unwrap(), "--script", &script];
+    let run = [&run[..], &["--secret", "TOKEN"]].concat();
+    Ran::of(forge.tls.trusting(&world, &run).output().unwrap()).expect(0);
+    assert_eq!(forge.with_secret(), ["/"]);
+    assert!(!key.exists());
 }
