@@ -19,6 +19,7 @@ mod daemon;
 mod demo;
 mod detached;
 mod docker;
+mod docker_secrets;
 mod faults;
 #[expect(clippy::print_stdout, reason = "whoever runs it reads what the kills hit")]
 mod gate_kill;
