@@ -68,6 +68,11 @@ pub trait Egress: Send + Sync + Debug {
         rules: &HostRules,
     ) -> Result<BTreeMap<String, String>, EgressError>;
 
+    /// While a command runs: opens anew what was opened where whoever serves it ends meanwhile,
+    /// so that what the command asks for from then on is answered. Ends where there is nothing
+    /// to keep.
+    async fn keep(&self, id: &SandboxId, backend: &str);
+
     /// After a command: what came of it since it was asked last. What was allowed for the
     /// command alone ends.
     async fn flows(&self, id: &SandboxId) -> EgressFlows;
@@ -128,6 +133,11 @@ impl SandboxNetwork {
             Ok(env) => CommandNetwork { env, failure: None },
             Err(failure) => CommandNetwork { failure: Some(failure), ..CommandNetwork::default() },
         }
+    }
+
+    /// Beside a command, for as long as it runs.
+    pub(crate) async fn keep(&self, id: &SandboxId, backend: &str) {
+        self.egress.keep(id, backend).await;
     }
 
     /// After a command: what it reached, of which it is told what was refused.

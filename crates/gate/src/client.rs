@@ -1,18 +1,16 @@
 //! The caller's side: reaching the gate of a directory, starting one where there is none.
 //!
-//! Owns the start with hardly anything of ours, and the repeat of a request that met a gate
-//! on its way out. It must never hold a thread of the caller's runtime.
+//! Owns the repeat of a request that met a gate on its way out. It must never hold a thread of
+//! the caller's runtime.
 
 mod caller;
+mod launch;
 
-use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,23 +25,8 @@ use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 use crate::{limits, passing};
 
 pub use caller::CallerSocket;
-
-/// The variable with the master key, 32 bytes in base64. Without it the gate makes one, and
-/// keeps it in its directory.
-pub const MASTER_KEY: &str = "OUTRIGGER_MASTER_KEY";
-
-/// What the gate takes from the environment: where the roots are that it trusts (openssl(7)),
-/// and its master key.
-const FROM_ENVIRONMENT: [&str; 3] = ["SSL_CERT_FILE", "SSL_CERT_DIR", MASTER_KEY];
-
-/// How the gate is started: a program that calls [`crate::serve`] with its last argument.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerLaunch {
-    /// The program.
-    pub program: PathBuf,
-    /// What makes it a gate, for example a hidden subcommand. The directory is added.
-    pub args: Vec<OsString>,
-}
+pub(crate) use launch::FROM_STDIN;
+pub use launch::{MASTER_KEY, ServerLaunch};
 
 /// A gate that can be asked. It is started when it is needed first.
 #[derive(Debug, Clone)]
@@ -61,6 +44,8 @@ struct Place {
 enum StartResult {
     Started,
     Busy,
+    /// It ended before it said anything, as one does that is killed.
+    Died,
 }
 
 impl NetworkClient {
@@ -178,6 +163,22 @@ impl NetworkClient {
         Ok(matches!(answer, Some(Answer::Taken)))
     }
 
+    /// Waits until no gate is there in which a sandbox is open as it was opened last: until it
+    /// ends, mostly. Starts none.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub async fn gone(&self, sandbox: &str) -> Result<(), Error> {
+        let request = Request::Look { sandbox: sandbox.to_owned() };
+        let held = self.with(move |place: &Place| place.hold_if_there(&request, None)).await?;
+        let Some((Answer::Taken, stream)) = held else { return Ok(()) };
+        let waiting = stream.set_nonblocking(true).and_then(|()| stream.try_into());
+        let stream: tokio::net::UnixStream = waiting.map_err(Error::io("watch the gate"))?;
+        // It says nothing more until its end.
+        let _ = stream.readable().await;
+        Ok(())
+    }
+
     /// Takes what came since it was taken last: each flow is told once.
     ///
     /// # Errors
@@ -267,13 +268,21 @@ impl Place {
                 return Ok(held);
             }
             match self.start()? {
-                StartResult::Started if started < limits::START_ATTEMPTS_MAX => started += 1,
+                StartResult::Started | StartResult::Died
+                    if started < limits::START_ATTEMPTS_MAX =>
+                {
+                    started += 1;
+                }
                 StartResult::Busy if busy < limits::BUSY_ATTEMPTS_MAX => {
                     busy += 1;
                     std::thread::sleep(Duration::from_millis(limits::BUSY_PAUSE_MS));
                 }
                 StartResult::Started => {
                     return Err(Error::Start("it ends as soon as it is started".to_owned()));
+                }
+                StartResult::Died => {
+                    let said = "the program ended without becoming a gate";
+                    return Err(Error::Start(said.to_owned()));
                 }
                 StartResult::Busy => return Err(Error::Busy),
             }
@@ -335,21 +344,7 @@ impl Place {
     fn start(&self) -> Result<StartResult, Error> {
         make_dir(&self.dir).map_err(Error::io("make the gate's directory"))?;
         let (status, theirs) = UnixStream::pair().map_err(Error::io("start the gate"))?;
-        let kept = FROM_ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        let child = Command::new(&self.launch.program)
-            .args(&self.launch.args)
-            .arg(&self.dir)
-            .env_clear()
-            .envs(kept)
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(Stdio::from(OwnedFd::from(theirs)))
-            .stderr(Stdio::null())
-            // So that what a terminal sends to its foreground does not end it.
-            .process_group(0)
-            .spawn()
-            .map_err(Error::io("start the gate's program"))?;
-        reap(child);
+        self.launch.spawn(&self.dir, OwnedFd::from(theirs))?;
         let limit = Some(Duration::from_millis(limits::START_MS_MAX));
         status.set_read_timeout(limit).map_err(Error::io("start the gate"))?;
         let mut said = String::new();
@@ -362,17 +357,11 @@ impl Place {
             Some(reason) => Err(Error::Start(reason.to_owned())),
             None if said.lines().any(|line| line == protocol::READY) => Ok(StartResult::Started),
             None if said.lines().any(|line| line == protocol::BUSY) => Ok(StartResult::Busy),
-            None => Err(Error::Start("the program ended without becoming a gate".to_owned())),
+            None => Ok(StartResult::Died),
         }
     }
 }
 
 fn make_dir(dir: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
-}
-
-/// Waits for the process on a thread of its own, so that it does not stay as a zombie. It
-/// may outlive us, and then somebody else does that.
-fn reap(mut child: Child) {
-    std::thread::spawn(move || child.wait());
 }

@@ -31,6 +31,7 @@ use socket::Socket;
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(fd: OwnedFd, sandbox: Arc<Sandbox>) {
+    sandbox.arrivals.turn().await;
     let session = Arc::new(Session::new(sandbox));
     // A socket that can't be waited for is closed, which is all that can be said on it.
     let Ok(socket) = Socket::new(fd, Arc::clone(&session.activity)) else { return };

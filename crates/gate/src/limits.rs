@@ -42,6 +42,9 @@ pub(crate) const SECRET_PLACES_MAX: usize = 32;
 pub(crate) const SECRETS_MAX: usize = 64;
 /// Bytes of what a push says that it changes: a few hundred refs.
 pub(crate) const PUSH_COMMANDS_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a refused push that are taken before git is told so. Behind more it sees an error of
+/// HTTP.
+pub(crate) const REFUSED_PUSH_BYTES_MAX: usize = 64 << 20;
 /// Bytes of a body that has to be signed and does not say its hash.
 pub(crate) const SIGNED_BODY_BYTES_MAX: usize = 8 << 20;
 /// Bits that nobody can guess of a placeholder.
@@ -50,9 +53,17 @@ pub(crate) const PLACEHOLDER_BITS_MIN: u32 = 128;
 pub(crate) const PLACEHOLDER_PREFIX_BYTES_MAX: usize = 16;
 /// Bytes of the master key.
 pub(crate) const MASTER_KEY_BYTES: usize = 32;
+/// Bytes of what a command prints that gives it.
+pub(crate) const MASTER_KEY_TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// Connections of a sandbox at once. Above it nothing is accepted, and the backlog waits.
 pub(crate) const CONNECTIONS_MAX: usize = 256;
+/// New connections of a sandbox in a second, beside those that it may have at once: TLS with each
+/// costs the gate's one thread half a millisecond. More wait.
+pub(crate) const CONNECTIONS_PER_S_MAX: u32 = 100;
+/// Requests of a sandbox in a second, about a third of what the gate's one thread passes on. More
+/// wait; as many again may come at once.
+pub(crate) const REQUESTS_PER_S_MAX: u32 = 10_000;
 /// Connections of a sandbox to the outside at once. Above it requests are refused.
 pub(crate) const UPSTREAMS_MAX: usize = 512;
 /// Connections that one call of a thread accepts.

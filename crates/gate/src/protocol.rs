@@ -43,7 +43,7 @@ pub(crate) enum Request {
     Revoke { secret: String },
     /// Takes one connection: the descriptor.
     Connection { sandbox: String },
-    /// Whether it is open.
+    /// Whether it is open. The connection stays for as long as the gate does.
     Look { sandbox: String },
     /// Takes what came since it was taken last.
     Flows { sandbox: String },

@@ -4,6 +4,7 @@
 //! there are. That the rules changed or ended reaches them by the same channel.
 
 mod authority;
+mod pace;
 mod questions;
 mod table;
 
@@ -21,6 +22,7 @@ use crate::limits;
 use crate::network::Destination;
 use crate::outside::Outside;
 use crate::rules::Rules;
+use pace::Pace;
 use questions::Questions;
 
 /// One sandbox.
@@ -33,6 +35,9 @@ pub(crate) struct Sandbox {
     /// `None`: a caller, which trusts the gate with its requests as they are.
     pub(crate) authority: Option<Authority>,
     pub(crate) outside: Arc<Outside>,
+    /// When its next connection is served, and its next request.
+    pub(crate) arrivals: Pace,
+    pub(crate) requests: Pace,
     room: Arc<Semaphore>,
     outside_room: Arc<Semaphore>,
 }
@@ -52,6 +57,8 @@ impl Sandbox {
             questions: Questions::default(),
             authority,
             outside,
+            arrivals: Pace::new(limits::CONNECTIONS_PER_S_MAX, limits::CONNECTIONS_MAX as u32),
+            requests: Pace::new(limits::REQUESTS_PER_S_MAX, limits::REQUESTS_PER_S_MAX),
             room: Arc::new(Semaphore::new(limits::CONNECTIONS_MAX)),
             outside_room: Arc::new(Semaphore::new(limits::UPSTREAMS_MAX)),
         }

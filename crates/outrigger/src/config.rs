@@ -56,6 +56,7 @@ pub(crate) struct File {
     pub(crate) limits: LimitsFile,
     pub(crate) sandbox: SandboxFiles,
     pub(crate) docker: DockerFile,
+    pub(crate) gate: GateFile,
     pub(crate) notify: Notify,
     pub(crate) workspace: WorkspaceFile,
     pub(crate) policy: PolicyFile,
@@ -90,6 +91,18 @@ pub(crate) struct DockerFile {
     /// pulled by themselves.
     #[cfg_attr(test, schemars(example = &"debian:12"))]
     pub(crate) image: Option<String>,
+}
+
+/// The process that has the secrets (`docs/how-to/secrets.md`).
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct GateFile {
+    /// A program and its arguments that print the master key, 32 bytes in base64, such as one that
+    /// asks a keyring; run each time that the gate starts. If absent, the key is made and kept in
+    /// `gate/master.key` of the data directory. Instead: `OUTRIGGER_MASTER_KEY`.
+    #[cfg_attr(test, schemars(example = ["secret-tool", "lookup", "outrigger", "master"]))]
+    pub(crate) master_key_command: Vec<String>,
 }
 
 /// Where a session stops, in a way that it can be resumed from.
@@ -179,6 +192,7 @@ pub(crate) struct Config {
     /// always one.
     pub(crate) sandboxes: Vec<Sandbox>,
     pub(crate) docker: DockerFile,
+    pub(crate) gate: GateFile,
     pub(crate) notify: Notify,
     pub(crate) workspace_bytes_max: u64,
     pub(crate) workspace_files_max: u64,
@@ -272,6 +286,7 @@ impl Config {
             limits,
             sandbox,
             docker,
+            gate,
             workspace,
             notify,
             policy: _,
@@ -302,6 +317,9 @@ impl Config {
         set(&mut self.dependency_bytes_max, workspace.dependency_mib_max.map(Whole::get), 1 << 20);
         self.dependencies = workspace.dependencies.unwrap_or(self.dependencies);
         self.include = workspace.include.unwrap_or_else(|| std::mem::take(&mut self.include));
+        if !gate.master_key_command.is_empty() {
+            self.gate = gate;
+        }
         if !notify.command.is_empty() {
             self.notify.command = notify.command;
         }
@@ -374,6 +392,7 @@ impl Default for Config {
             approvals: Approvals::default(),
             sandboxes: vec![Sandbox::default()],
             docker: DockerFile::default(),
+            gate: GateFile::default(),
             notify: Notify::default(),
             workspace_bytes_max: limits::WORKSPACE_BYTES_DEFAULT,
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,

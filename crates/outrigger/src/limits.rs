@@ -230,5 +230,7 @@ pub(crate) const APT_FILES_MAX: usize = 64;
 pub(crate) const KEY_CHARS_MIN: usize = 8;
 /// Connections of a container that wait for the gate to take them.
 pub(crate) const CONNECTIONS_WAITING_MAX: usize = 256;
+/// From opening a sandbox in another gate, while a command runs, until that one is watched.
+pub(crate) const GATE_AGAIN_MS: u64 = 100;
 /// Bytes of a secret that is typed or piped.
 pub(crate) const HIDDEN_LINE_BYTES_MAX: usize = 16 << 10;

@@ -81,11 +81,20 @@ impl Child {
     }
 
     /// The test that kills the program, so often.
-    pub(crate) fn kills(times: u32) -> Self {
+    pub(crate) fn kills(times: u32, gate: bool) -> Self {
         let words = ["cargo", "test", "--quiet", "--package", "outrigger", "--test", "it", "--"];
-        let test = "kill::a_session_killed_at_any_moment_goes_on_and_does_nothing_twice";
+        let (test, variable) = match gate {
+            false => (
+                "kill::a_session_killed_at_any_moment_goes_on_and_does_nothing_twice",
+                "OUTRIGGER_TEST_KILLS",
+            ),
+            true => (
+                "gate_kill::a_gate_killed_at_any_moment_costs_no_turn_and_no_command_hangs",
+                "OUTRIGGER_TEST_GATE_KILLS",
+            ),
+        };
         let words = words.into_iter().chain([test, "--exact", "--nocapture"]);
-        Self::new(words).with("OUTRIGGER_TEST_KILLS", &times.to_string())
+        Self::new(words).with(variable, &times.to_string())
     }
 
     /// As a person would type it.

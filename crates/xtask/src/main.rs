@@ -112,11 +112,14 @@ enum Task {
         args: Vec<String>,
     },
     /// Kills the real program again and again, and looks whether anything was done twice
-    /// or lost: `kill --times 1000`.
+    /// or lost: `kill --times 1000`, `kill --gate --times 100`.
     Kill {
         /// How often.
         #[arg(long, default_value_t = 1_000)]
         times: u32,
+        /// Not the engine, but the gate that it reaches models and sandboxes reach hosts through.
+        #[arg(long)]
+        gate: bool,
     },
     /// The tests of twelve projects of others, unmodified, on the host and in the default
     /// sandbox in turn.
@@ -216,7 +219,7 @@ fn run(task: Task) -> Result<u8, Error> {
             drop(out);
             sim(mutants, args)
         }
-        Task::Kill { times } => Ok(child::code(Child::kills(times).run()?)),
+        Task::Kill { times, gate } => Ok(child::code(Child::kills(times, gate).run()?)),
         Task::Bench { args } => {
             drop(out);
             bench(args)

@@ -88,7 +88,8 @@ impl GateWorld {
         let roots = dir.path().join("roots.pem");
         std::fs::write(&roots, &hosts.roots).map_err(|error| error.to_string())?;
         let args = vec![OsString::from(GATE), roots.into()];
-        let launch = ServerLaunch { program: stage.target().program.clone(), args };
+        let program = stage.target().program.clone();
+        let launch = ServerLaunch { program, args, master_key_command: Vec::new() };
         let client = NetworkClient::new(dir.path().join("gate"), launch);
         Ok(Self { stage, hosts, client, dir })
     }

@@ -8,6 +8,7 @@ use outrigger_agent::{
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::{CommandTime, Invocation, ParsedCall};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
@@ -240,7 +241,11 @@ impl ToolSandbox {
             let namespace = namespace.with_sandbox(Arc::clone(&sandbox));
             let network = self.open(&call, &*sandbox).await;
             call.env.clone_from(&network.env);
-            let done = outrigger_tools::perform(&call, &namespace, sink).await;
+            let done = tokio::select! {
+                biased;
+                done = outrigger_tools::perform(&call, &namespace, sink) => done,
+                never = self.keep(&call, &*sandbox) => match never {},
+            };
             let (mut outcome, took) = match done {
                 Ok((output, took)) => (Outcome::Done(Product::Output(output)), took),
                 Err(error @ Error::Lost { .. }) => {
@@ -271,6 +276,14 @@ impl ToolSandbox {
             }
             _ => CommandNetwork::default(),
         }
+    }
+
+    /// Keeps the network of a call while it is performed.
+    async fn keep(&self, call: &Invocation<'_>, sandbox: &dyn Sandbox) -> Infallible {
+        if let (Some(network), Ok(handle)) = (self.network_of(call), &self.handle) {
+            network.keep(sandbox.id(), &handle.backend.capabilities().backend).await;
+        }
+        std::future::pending().await
     }
 
     /// The sandbox as this driver holds it, if it is still in the life that the journal names.

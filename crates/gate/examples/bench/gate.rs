@@ -45,7 +45,11 @@ impl Gate {
             MODE.into(),
             pid_file.clone().into(),
         ];
-        let launch = ServerLaunch { program: "/usr/bin/env".into(), args: args.into() };
+        let launch = ServerLaunch {
+            program: "/usr/bin/env".into(),
+            args: args.into(),
+            master_key_command: Vec::new(),
+        };
         Ok(Self { client: NetworkClient::new(dir.join("gate"), launch), pid_file })
     }
 

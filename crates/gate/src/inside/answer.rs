@@ -21,6 +21,9 @@ pub(super) struct Denial {
     pub(super) status: StatusCode,
     /// One sentence, without who says it.
     pub(super) words: String,
+    /// What says it in the terms of a protocol: its type, and the body of an answer that is no
+    /// error of HTTP.
+    pub(super) report: Option<(&'static str, Vec<u8>)>,
 }
 
 /// A request that goes nowhere, with its target where it names one.
@@ -28,7 +31,7 @@ pub(super) type Denied = (Option<Target>, Denial);
 
 impl Denial {
     pub(super) fn new(refusal: Refusal, status: StatusCode, words: impl Into<String>) -> Self {
-        Self { refusal, status, words: words.into() }
+        Self { refusal, status, words: words.into(), report: None }
     }
 
     pub(super) fn malformed(words: impl Into<String>) -> Self {
@@ -36,11 +39,15 @@ impl Denial {
     }
 
     pub(super) fn response(self) -> Response<Outgoing> {
-        let text = format!("outrigger: {}\n", self.words);
-        let mut response = Response::new(Outgoing::text(text));
-        *response.status_mut() = self.status;
+        let text = || format!("outrigger: {}\n", self.words).into_bytes();
+        let (status, (kind, body)) = match self.report {
+            Some(report) => (StatusCode::OK, report),
+            None => (self.status, ("text/plain; charset=utf-8", text())),
+        };
+        let mut response = Response::new(Outgoing::text(body));
+        *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(REFUSED, HeaderValue::from_static(self.refusal.kind()));
         response
     }

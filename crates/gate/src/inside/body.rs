@@ -46,7 +46,7 @@ enum Way {
 }
 
 impl Outgoing {
-    pub(super) fn text(text: String) -> Self {
+    pub(super) fn text(text: Vec<u8>) -> Self {
         Self::Text(Some(text.into()))
     }
 

@@ -1,7 +1,8 @@
 //! What a push to a repository of git would change.
 //!
 //! Owns the reading of its commands (gitprotocol-pack(5), "Reference Update Request") before
-//! any of them is sent on. The pack behind them is not read.
+//! any of them is sent on, and that git says why a push was refused. The pack behind them is not
+//! looked at.
 
 use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
@@ -13,6 +14,13 @@ use super::answer::Denial;
 use crate::flow::Refusal;
 use crate::limits;
 use crate::rule::matches;
+
+/// The type of what git is told of a push.
+const RESULT: &str = "application/x-git-receive-pack-result";
+/// What ends a list of lines.
+const END: &[u8; 4] = b"0000";
+/// Of a line of the side band, which may have 65,520 with its length.
+const SIDE_BAND_BYTES: usize = 65_000;
 
 /// Whether a request pushes.
 pub(super) fn is_push(method: &Method, path: &str) -> bool {
@@ -36,10 +44,13 @@ pub(super) async fn check(
     loop {
         match commands(&read) {
             Commands::Whole(commands) => {
-                for command in commands {
-                    allowed(&command, refs)?;
+                let refused = commands.iter().find_map(|command| allowed(command, refs).err());
+                let Some(mut denial) = refused else { return Ok(pieces) };
+                // git takes no answer before it has sent all.
+                if drained(body).await {
+                    denial.report = report(&read, &commands, refs).map(|report| (RESULT, report));
                 }
-                return Ok(pieces);
+                return Err(denial);
             }
             Commands::Unreadable => return Err(denied("the push can't be read.")),
             Commands::More if read.len() > limits::PUSH_COMMANDS_BYTES_MAX => {
@@ -53,6 +64,55 @@ pub(super) async fn check(
         read.extend_from_slice(&data);
         pieces.push(data);
     }
+}
+
+/// Whether the rest of a body came, which nobody needs, within bounds.
+async fn drained(body: &mut Incoming) -> bool {
+    let mut bytes = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return false };
+        bytes += frame.data_ref().map_or(0, Bytes::len);
+        if bytes > limits::REFUSED_PUSH_BYTES_MAX {
+            return false;
+        }
+    }
+    true
+}
+
+/// What git shows beside each ref (gitprotocol-pack(5), "Report Status"). `None`: it does not
+/// take that.
+fn report(read: &[u8], commands: &[Command], refs: &[String]) -> Option<Vec<u8>> {
+    // What the client can stands behind the first command.
+    let (first, _) =
+        read.split_at_checked(usize::from_str_radix(text(read.get(..4)?)?, 16).ok()?)?;
+    let abilities = text(first.split(|byte| *byte == 0).nth(1)?)?;
+    let can = |words: &[&str]| abilities.split_whitespace().any(|word| words.contains(&word));
+    if !can(&["report-status", "report-status-v2"]) {
+        return None;
+    }
+    let mut all = packet(b"unpack ok\n");
+    for command in commands {
+        let why = allowed(command, refs).err().map(|denial| denial.words);
+        let why = why.unwrap_or_else(|| "another ref of the push was refused".to_owned());
+        all.extend(packet(
+            format!("ng {} {}\n", command.name, why.trim_end_matches('.')).as_bytes(),
+        ));
+    }
+    all.extend(END);
+    if can(&["side-band-64k"]) {
+        let pieces = all.chunks(SIDE_BAND_BYTES).map(|piece| [&[1], piece].concat());
+        all = pieces.flat_map(|piece| packet(&piece)).chain(*END).collect();
+    }
+    Some(all)
+}
+
+/// A line with its length before it.
+fn packet(line: &[u8]) -> Vec<u8> {
+    [format!("{:04x}", line.len() + 4).as_bytes(), line].concat()
+}
+
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
 }
 
 /// One ref and what becomes of it.
@@ -174,6 +234,27 @@ mod tests {
         }
         assert!(matches!(commands(text.as_bytes()), Commands::Whole(all) if all.len() == 2));
         assert_eq!(commands(b"0000"), Commands::Whole(Vec::new()));
+    }
+
+    #[test]
+    fn git_is_told_why_in_its_own_form() {
+        let said = |abilities: &str| {
+            let (a, b) = ("refs/heads/main", "refs/heads/agent/x");
+            let first = line(&format!("{OLD} {NEW} {a}\0 {abilities}"));
+            let read = format!("{first}{}0000", line(&format!("{OLD} {NEW} {b}")));
+            let Commands::Whole(commands) = commands(read.as_bytes()) else { panic!("not whole") };
+            let report = report(read.as_bytes(), &commands, &["refs/heads/agent/*".to_owned()]);
+            report.map(|report| String::from_utf8(report).unwrap())
+        };
+        assert_eq!(said("atomic"), None);
+        let plain = said("report-status atomic").unwrap();
+        assert!(plain.starts_with("000eunpack ok\n"), "{plain}");
+        assert!(
+            plain.contains("ng refs/heads/main the push would change refs/heads/main, and the")
+        );
+        assert!(plain.ends_with("ng refs/heads/agent/x another ref of the push was refused\n0000"));
+        let banded = said("report-status-v2 side-band-64k").unwrap();
+        assert_eq!(banded, format!("{}0000", line(&format!("\u{1}{plain}"))));
     }
 
     #[test]

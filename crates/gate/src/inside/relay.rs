@@ -51,6 +51,7 @@ async fn try_relay(
 ) -> Result<Response<Outgoing>, Denial> {
     session.count();
     let under_way = session.activity.begin();
+    session.sandbox.requests.turn().await;
     let uri = request.uri();
     let asked =
         RequestLine { method: request.method().as_str(), path: uri.path(), query: uri.query() };

@@ -56,25 +56,29 @@ pub(super) async fn serve(socket: UnixListener, registry: Arc<Registry>) -> io::
             let answered = tokio::time::timeout(limit, answer(stream, &registry)).await;
             drop(permit);
             if let Ok(Ok(Some((mut stream, lease)))) = answered {
-                // Nothing more is said on it: it ends when the caller's process does.
+                // Nothing more is said on it: it ends when whoever asked lets go of it.
                 let _ = stream.read(&mut [0]).await;
-                registry.leave(&lease);
+                if let Some(lease) = lease {
+                    registry.leave(&lease);
+                }
             }
         });
     }
 }
 
-/// Answers a request. A connection that stays is given back, with what it is for.
+/// Answers a request. A connection that stays is given back: by its end whoever looked knows
+/// that the gate ended, and the gate that a caller did, which has a lease.
 async fn answer(
     mut stream: UnixStream,
     registry: &Registry,
-) -> io::Result<Option<(UnixStream, CallerLease)>> {
+) -> io::Result<Option<(UnixStream, Option<CallerLease>)>> {
     let peer = rustix::net::sockopt::socket_peercred(&stream)?;
     if peer.uid != rustix::process::geteuid() {
         return Ok(None);
     }
     let (request, fd) = receive(&mut stream).await?;
     let mut lease = None;
+    let stays = matches!(request, Request::Look { .. } | Request::Call { .. });
     let answer = match request {
         Request::Open { sandbox, network, secrets, declined } => {
             registry.open(&sandbox, &network, &secrets, declined, fd)
@@ -101,7 +105,7 @@ async fn answer(
     };
     let written = stream.write_all(&bytes).await;
     match (written, lease) {
-        (Ok(()), lease) => Ok(lease.map(|lease| (stream, lease))),
+        (Ok(()), lease) => Ok(stays.then_some((stream, lease))),
         (Err(error), Some(lease)) => {
             registry.leave(&lease);
             Err(error)

@@ -15,8 +15,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::rand::{GetRandomFlags, getrandom};
 use zeroize::Zeroizing;
 
-use crate::client::MASTER_KEY;
-use crate::limits::MASTER_KEY_BYTES;
+use crate::client::{FROM_STDIN, MASTER_KEY};
+use crate::limits::{MASTER_KEY_BYTES, MASTER_KEY_TEXT_BYTES_MAX};
 use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 use crate::secrets::{HeldSecret, Minter};
 
@@ -34,10 +34,11 @@ pub(super) struct Vault {
 type MasterKey = Zeroizing<[u8; MASTER_KEY_BYTES]>;
 
 impl Vault {
-    /// With the master key of the environment, or of the directory, where one is made if
-    /// there is none.
+    /// With the master key of the environment, of a command, or of the directory, where one is
+    /// made if there is none.
     pub(super) fn open(dir: &OwnedFd) -> io::Result<Self> {
         let key = match std::env::var(MASTER_KEY).map(Zeroizing::new) {
+            Ok(text) if *text == FROM_STDIN => of_command()?,
             Ok(text) => parse(text.trim()).ok_or_else(|| {
                 io::Error::other(format!("{MASTER_KEY} is not 32 bytes in base64"))
             })?,
@@ -134,6 +135,16 @@ fn random(length: usize) -> Result<Vec<u8>, String> {
 fn parse(text: &str) -> Option<MasterKey> {
     let bytes = Zeroizing::new(STANDARD.decode(text).ok()?);
     Some(Zeroizing::new(bytes.as_slice().try_into().ok()?))
+}
+
+/// What a command printed, which whoever starts us lets us read.
+fn of_command() -> io::Result<MasterKey> {
+    let mut text = Zeroizing::new(String::with_capacity(MASTER_KEY_TEXT_BYTES_MAX));
+    // Past the buffer of the library, which nobody wipes.
+    let stdin = std::fs::File::from(rustix::io::dup(rustix::stdio::stdin())?);
+    stdin.take(MASTER_KEY_TEXT_BYTES_MAX as u64).read_to_string(&mut text)?;
+    let wrong = || io::Error::other("its command does not print 32 bytes in base64");
+    parse(text.trim()).ok_or_else(wrong)
 }
 
 fn of_directory(dir: &OwnedFd) -> io::Result<MasterKey> {

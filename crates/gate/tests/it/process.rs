@@ -99,7 +99,11 @@ fn names_that_are_paths_are_refused() {
 fn a_program_that_is_no_gate_is_said_to_be_none() {
     run(async {
         let dir = tempfile::tempdir().unwrap();
-        let launch = outrigger_gate::ServerLaunch { program: "/bin/true".into(), args: Vec::new() };
+        let launch = outrigger_gate::ServerLaunch {
+            program: "/bin/true".into(),
+            args: Vec::new(),
+            master_key_command: Vec::new(),
+        };
         let client = outrigger_gate::NetworkClient::new(dir.path().join("gate"), launch);
         let opened = client.open("a", &Network::default(), &[], None).await;
         assert!(matches!(opened, Err(Error::Start(_))), "{opened:?}");

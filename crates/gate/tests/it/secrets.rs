@@ -343,15 +343,17 @@ fn a_push_changes_what_it_may_and_nothing_else() {
         assert!(
             seen.contains("0000PACK") && seen.contains(&STANDARD.encode(format!("x:{SECRET}")))
         );
-        for (repository, new, name) in [
-            ("r.git", &id, "refs/heads/main"),
-            ("r.git", &id, "refs/tags/v1"),
-            ("r.git", &zero, "refs/heads/agent/x"),
-            ("other.git", &id, "refs/heads/agent/x"),
+        for (new, name, why) in [
+            (&id, "refs/heads/main", "would change"),
+            (&id, "refs/tags/v1", "would change"),
+            (&zero, "refs/heads/agent/x", "would delete"),
         ] {
-            let (status, body) = push(repository, new, name).await;
-            assert_eq!(status, 403, "{repository} {name}: {body}");
+            let (status, body) = push("r.git", new, name).await;
+            let said = body.contains(&format!("ng {name} the push {why} {name}"));
+            assert!(status == 200 && said, "{name}: {status} {body}");
         }
+        let (status, body) = push("other.git", &id, "refs/heads/agent/x").await;
+        assert_eq!(status, 403, "{body}");
         assert_eq!(world.host.requests().len(), 1);
     });
 }

@@ -58,7 +58,11 @@ impl Gate {
             std::env::current_exe().unwrap().display(),
         );
         std::fs::write(&script, text).unwrap();
-        let launch = ServerLaunch { program: "/bin/sh".into(), args: vec![script.into()] };
+        let launch = ServerLaunch {
+            program: "/bin/sh".into(),
+            args: vec![script.into()],
+            master_key_command: Vec::new(),
+        };
         let client = NetworkClient::new(dir.path().join("gate"), launch);
         Self { dir, client }
     }

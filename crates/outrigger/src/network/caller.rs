@@ -14,6 +14,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::egress::GATE_MODE;
+use super::grants::proxy_to;
+use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 
@@ -22,7 +24,9 @@ pub(crate) fn gate(paths: &Paths) -> Outcome<NetworkClient> {
     paths.prepare()?;
     // Also where the file was replaced since.
     let (program, args) = (PathBuf::from("/proc/self/exe"), vec![OsString::from(GATE_MODE)]);
-    Ok(NetworkClient::new(paths.gate(), ServerLaunch { program, args }))
+    let master_key_command = Config::of_files(paths.configs())?.gate.master_key_command;
+    let launch = ServerLaunch { program, args, master_key_command };
+    Ok(NetworkClient::new(paths.gate(), launch))
 }
 
 /// A client of HTTP that reaches a server through the gate, and what it has there instead of a
@@ -32,7 +36,7 @@ pub(crate) async fn call(
     server: &ServerAddress,
     secret: Option<SealedSecret>,
 ) -> Outcome<(HttpClient, BTreeMap<String, String>)> {
-    let network = Network { grants: vec![grant(server)], proxy: None };
+    let network = Network { grants: vec![grant(server)], proxy: proxy_to(server) };
     let called = gate(paths)?.call(network, secret.into_iter().collect()).await;
     let (socket, placeholders) = called.map_err(|error| without(&error))?;
     let path = socket.path();

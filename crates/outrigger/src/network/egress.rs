@@ -1,7 +1,8 @@
 //! The port of the engine on the gate.
 //!
 //! Owns which sandboxes are open there, as far as this process knows. The gate may end at any
-//! moment: it is asked before each command, and told again if it knows nothing.
+//! moment: it is asked before each command, watched during it, and told again if it knows
+//! nothing.
 
 use async_trait::async_trait;
 use outrigger_agent::EgressFlow;
@@ -10,12 +11,13 @@ use outrigger_engine::{
     NO_NETWORK,
 };
 use outrigger_gate::{Flow, Grant, NetworkClient, OpenedNetwork, Refusal, SealedSecret};
-use outrigger_sandbox::{ConnectionSink, Generation, Networks, Sandbox, SandboxId};
+use outrigger_sandbox::{ConnectionSink, Generation, Listener, Networks, Sandbox, SandboxId};
 use outrigger_store::Secrets;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
 
 use super::answers::HostAnswers;
@@ -98,7 +100,17 @@ impl GateEgress {
         Ok((opened, secrets))
     }
 
-    /// Opens it anew, in this life of the sandbox.
+    /// Where the programs of a sandbox connect, in this life of it.
+    async fn listen(&self, id: &SandboxId, backend: &str) -> Result<Listener, EgressError> {
+        let networks = self.networks.get(backend).ok_or_else(|| {
+            EgressError(format!("the backend `{backend}` has no way out for its sandboxes"))
+        })?;
+        let sink = Arc::new(RelayedConnections::start(self.client.clone(), id.clone()));
+        let listener = networks.listen(id, sink).await;
+        listener.map_err(|error| EgressError(error.to_string()))
+    }
+
+    /// Opens it anew, and tells its programs.
     async fn open_anew(
         &self,
         sandbox: &dyn Sandbox,
@@ -107,32 +119,24 @@ impl GateEgress {
         said: (&HostAnswers, &HostRules),
     ) -> Result<(BTreeMap<String, String>, Option<u16>), EgressError> {
         let id = sandbox.id();
-        let networks = self.networks.get(backend).ok_or_else(|| {
-            EgressError(format!("the backend `{backend}` has no way out for its sandboxes"))
-        })?;
-        let failed = |error: &dyn std::fmt::Display| EgressError(error.to_string());
-        let sink = Arc::new(RelayedConnections::start(self.client.clone(), id.clone()));
-        let listener = networks.listen(id, sink).await.map_err(|error| failed(&error))?;
-        let carried = listener.descriptor.is_none().then_some(listener.port);
-        let told = self.tell(id, words, said, listener.descriptor).await?;
+        let Listener { port, descriptor } = self.listen(id, backend).await?;
+        let carried = descriptor.is_none().then_some(port);
+        let told = self.tell(id, words, said, descriptor).await?;
         let (OpenedNetwork { authority, placeholders }, secrets) = told;
         let mirrors = words.iter().any(|word| word == PACKAGES).then_some(&self.mirrors);
         let name = format!("network-{}", uuid::Uuid::new_v4().simple());
         for file in environment::files(&name, &authority, mirrors) {
-            sandbox.files(file).await.map_err(|error| failed(&error))?;
+            sandbox.files(file).await.map_err(|error| EgressError(error.to_string()))?;
         }
-        let mut env = environment::variables(listener.port, mirrors);
+        let mut env = environment::variables(port, mirrors);
         env.extend(secrets::variables(&secrets, placeholders));
         Ok((env, carried))
     }
 
     /// Whether connections still get here, from the place where they did.
     async fn carries(&self, id: &SandboxId, backend: &str, carried: Option<u16>) -> bool {
-        let (Some(port), Some(networks)) = (carried, self.networks.get(backend)) else {
-            return true;
-        };
-        let sink = Arc::new(RelayedConnections::start(self.client.clone(), id.clone()));
-        networks.listen(id, sink).await.is_ok_and(|listener| listener.port == port)
+        let Some(port) = carried else { return true };
+        self.listen(id, backend).await.is_ok_and(|listener| listener.port == port)
     }
 
     /// Nobody has to be asked about a host.
@@ -214,6 +218,28 @@ impl Egress for GateEgress {
             SandboxGate::Open { generation, words, env: env_of_all, carried, answers, rules };
         self.known.lock().await.insert(id.clone(), open);
         Ok(env)
+    }
+
+    async fn keep(&self, id: &SandboxId, backend: &str) {
+        loop {
+            let known = self.known.lock().await;
+            if !matches!(known.get(id), Some(SandboxGate::Open { .. })) {
+                return;
+            }
+            drop(known);
+            // What can't be watched is opened again all the same.
+            let _ = self.client.gone(id.as_str()).await;
+            let listener = self.listen(id, backend).await;
+            let known = self.known.lock().await;
+            // Where it fails, the next round tries again.
+            if let (Some(SandboxGate::Open { words, answers, rules, .. }), Ok(listener)) =
+                (known.get(id), listener)
+            {
+                let _ = self.tell(id, words, (answers, rules), listener.descriptor).await;
+            }
+            drop(known);
+            tokio::time::sleep(Duration::from_millis(limits::GATE_AGAIN_MS)).await;
+        }
     }
 
     async fn flows(&self, id: &SandboxId) -> EgressFlows {

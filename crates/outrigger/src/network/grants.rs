@@ -2,6 +2,8 @@
 
 use outrigger_engine::NO_NETWORK;
 use outrigger_gate::{Grant, Network, Proxy, grant_of, ready};
+use outrigger_model::endpoint::ServerAddress;
+use std::net::IpAddr;
 use std::path::Path;
 
 use super::mirrors::Mirrors;
@@ -34,11 +36,33 @@ pub(crate) fn mirrors() -> Mirrors {
     Mirrors::find(Path::new("/"), &shell.home, &shell.vars)
 }
 
-/// The proxy through which this machine reaches others, as its environment says.
+/// The proxy through which this machine reaches others, as its environment says: what goes over
+/// TLS, and all that sandboxes reach.
 pub(super) fn proxy() -> Option<Proxy> {
-    let of = |names: [&str; 2]| names.iter().find_map(|name| std::env::var(name).ok());
-    let url = of(["https_proxy", "HTTPS_PROXY"]).or_else(|| of(["all_proxy", "ALL_PROXY"]))?;
-    let no_proxy = of(["no_proxy", "NO_PROXY"]).unwrap_or_default();
+    proxy_of(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+}
+
+/// The proxy through which the harness reaches a server: none for this machine itself, and for
+/// what is without TLS the one that the environment has for that.
+pub(super) fn proxy_to(server: &ServerAddress) -> Option<Proxy> {
+    let host = server.host.to_ascii_lowercase();
+    let is_here = match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    };
+    match (is_here, server.is_tls) {
+        (true, _) => None,
+        (false, true) => proxy(),
+        // Not HTTP_PROXY, which the header `Proxy` of a request sets where a program is run for it.
+        (false, false) => proxy_of(&["http_proxy", "all_proxy", "ALL_PROXY"]),
+    }
+}
+
+/// By the first of these variables that is there.
+fn proxy_of(names: &[&str]) -> Option<Proxy> {
+    let of = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok());
+    let url = of(names)?;
+    let no_proxy = of(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
     let no_proxy = no_proxy.split(',').map(|it| it.trim().to_owned());
     let no_proxy = no_proxy.filter(|it| !it.is_empty()).collect();
     (!url.is_empty()).then_some(Proxy { url, no_proxy })

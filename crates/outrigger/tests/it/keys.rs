@@ -2,7 +2,7 @@
 
 use crate::canary::{hits, holds, memory_of, secret};
 use crate::support::{Ran, World};
-use crate::tls_host::{GateGuard, HostRequest, TlsHost, answer_all};
+use crate::tls_host::{GateGuard, HostRequest, NAME, TlsHost, answer_all};
 use serde_json::json;
 use std::fs;
 use std::process::Stdio;
@@ -108,6 +108,22 @@ fn a_key_goes_only_where_the_person_says() {
     provider.texts.send("Two.".to_owned()).unwrap();
     run(&[key, ("OUTRIGGER_BASE_URL", url)], 0, &say);
     assert_eq!(provider.key().as_deref(), Some(key.1));
+}
+
+/// As sandboxes reach others: a name that only the proxy knows.
+#[test]
+fn a_provider_is_reached_through_the_operators_proxy() {
+    let world = World::new();
+    let provider = WaitingProvider::start(&world);
+    let _guard = GateGuard(&world);
+    provider.texts.send("Through it.".to_owned()).unwrap();
+    let dir = world.dir("repo", &[("plain", b"x")]);
+    let args = ["run", "Do it.", "--dir", dir.to_str().unwrap()];
+    let mut command = provider.tls.trusting(&world, &args);
+    let url = format!("https://{NAME}:{}", provider.tls.port);
+    command.env("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef").env("ANTHROPIC_BASE_URL", url);
+    let ran = Ran::of(command.env("https_proxy", provider.tls.proxy()).output().unwrap()).expect(0);
+    assert!(ran.stdout.starts_with("Through it."), "{}", ran.stdout);
 }
 
 #[test]

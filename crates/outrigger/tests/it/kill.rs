@@ -3,7 +3,7 @@
 mod deeds;
 mod record;
 
-use crate::support::{Running, Turn, World, shell, until};
+use crate::support::{Random, Running, Turn, World, shell, until};
 use deeds::expected;
 use record::{Struck, shape, under_way};
 use serde_json::Value;
@@ -31,19 +31,6 @@ const BELOW_US_MAX: u64 = 400_000;
 /// From a start to its kill, at most, where no event is waited for: the session may not
 /// even be opened.
 const EARLY_US_MAX: u64 = 60_000;
-
-/// Splitmix64, by Sebastiano Vigna (public domain).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
 
 /// What a patch adds.
 fn added(patch: &str) -> String {

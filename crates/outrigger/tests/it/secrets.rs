@@ -4,7 +4,7 @@
 use crate::canary::{hits, holds, memory_of};
 use crate::support::{Ran, Turn, World, fed, processes, shell, until};
 use crate::tls_host::{
-    ADDRESS, GateGuard, HostRequest, HostStream, NAME, TlsHost, answer_all, gates,
+    ADDRESS, GateGuard, HostRequest, HostStream, NAME, TlsHost, answer_all, gates, kill_gates,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// In two parts, so that this program's own text does not have it.
-fn canary() -> String {
+pub(crate) fn canary() -> String {
     ["ghp_canaryCANARY0123", "456789abcdefghijklmn"].concat()
 }
 
 /// A place where packages and repositories are, for whoever has the secret.
-struct Forge {
+pub(crate) struct Forge {
     tls: TlsHost,
     seen: Arc<Mutex<Vec<HostRequest>>>,
     /// Whether what waits there may go on.
@@ -30,7 +30,7 @@ struct Forge {
 }
 
 impl Forge {
-    fn start(world: &World) -> Self {
+    pub(crate) fn start(world: &World) -> Self {
         let root = world.dir("forge", &[]);
         let (seen, goes_on) = <(Arc<Mutex<Vec<HostRequest>>>, Arc<AtomicBool>)>::default();
         let serving = (root.clone(), Arc::clone(&seen), Arc::clone(&goes_on));
@@ -183,8 +183,9 @@ fn programs(word: &str, url: &str) -> Vec<String> {
         format!("git clone -q {url}/o/app.git app && cd app && git checkout -q -b agent/x"),
         "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m two".to_owned(),
         "git push -q origin agent/x".to_owned(),
-        "! git push -q origin agent/x:main".to_owned(),
-        "env > /tmp/environment".to_owned(),
+        "git push origin agent/x:main 2>&1 | grep 'remote rejected.*would change refs/heads/main'"
+            .to_owned(),
+        "env > /tmp/environment && cp /tmp/environment .".to_owned(),
         format!("curl -sS {url}/wait -H \"X-Api-Key: $TOKEN\" && echo all of it"),
     ]
 }
@@ -193,11 +194,18 @@ fn programs(word: &str, url: &str) -> Vec<String> {
 fn a_secret_is_used_by_everybodys_programs_and_found_nowhere() {
     let world = World::new();
     let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
-    fill(&world, &forge);
+    // The engine, the spawner, the guest, the shell and curl.
+    used_and_found_nowhere(&world, &forge, |engine| memory_has_it_nowhere(&world, engine, 4));
+}
+
+/// Lets everybody's programs use a secret in a sandbox, and searches afterwards. `meanwhile`:
+/// while one of them waits for its answer; given the engine's id.
+pub(crate) fn used_and_found_nowhere(world: &World, forge: &Forge, meanwhile: impl FnOnce(u32)) {
+    fill(world, forge);
     // npm takes the address of a host behind a proxy for `localhost`: it needs a name.
     let word = format!("{NAME}:{}", forge.tls.port);
     let url = format!("https://{word}");
-    set(&world, &forge, &["TOKEN", "--for", &word, "--git", &format!("{url}/o/app")]);
+    set(world, forge, &["TOKEN", "--for", &word, "--git", &format!("{url}/o/app")]);
     fs::write(world.dir("repo", &[("file", b"file\n")]).join("node.js"), NODE).unwrap();
     let lines = programs(&word, &url);
     let line = shell(&lines.join("\n"));
@@ -206,20 +214,21 @@ fn a_secret_is_used_by_everybodys_programs_and_found_nowhere() {
     let dir = repo.to_str().unwrap();
     let args = ["run", "Go.", "--dir", dir, "--script", &script, "--name", "n"];
     let args = [&args[..], &["--secret", "TOKEN"]].concat();
-    let mut engine = forge.tls.trusting(&world, &args);
+    let mut engine = forge.tls.trusting(world, &args);
     let engine = engine.env("https_proxy", forge.tls.proxy()).stderr(Stdio::piped());
     let engine = engine.stdout(Stdio::piped()).spawn().unwrap();
-    let waits = |request: &HostRequest| request.path == "/wait";
-    let arrived = || forge.seen.lock().unwrap().iter().any(waits).then_some(());
     let mut engine = Some(engine);
-    until("the last request arrived", || {
-        if let Some(ended) = engine.as_mut().unwrap().try_wait().unwrap() {
-            let output = engine.take().unwrap().wait_with_output().unwrap();
-            panic!("it ended with {ended}: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        arrived()
-    });
-    memory_has_it_nowhere(&world, engine.as_ref().unwrap().id());
+    for path in ["/curl", "/node", "/npm/small", "/wait"] {
+        until(path, || {
+            if let Some(ended) = engine.as_mut().unwrap().try_wait().unwrap() {
+                let output = engine.take().unwrap().wait_with_output().unwrap();
+                panic!("it ended with {ended}: {}", String::from_utf8_lossy(&output.stderr));
+            }
+            let arrived = |request: &HostRequest| request.path == path;
+            forge.seen.lock().unwrap().iter().any(arrived).then_some(())
+        });
+    }
+    meanwhile(engine.as_ref().unwrap().id());
     forge.goes_on.store(true, Ordering::SeqCst);
     let ran = Ran::of(engine.unwrap().wait_with_output().unwrap()).expect(0);
     assert!(ran.stderr.contains("all of it"), "{}", ran.stderr);
@@ -243,8 +252,9 @@ fn a_secret_is_used_by_everybodys_programs_and_found_nowhere() {
     assert!(!shown.stdout.contains(&secret));
 }
 
-/// No process that has to do with it has the secret in its memory, but for the gate.
-fn memory_has_it_nowhere(world: &World, engine: u32) {
+/// No process that has to do with it has the secret in its memory, but for the gate. `least`: how
+/// many there are.
+pub(crate) fn memory_has_it_nowhere(world: &World, engine: u32, least: usize) {
     let has = |text: &[u8], word: &[u8]| text.windows(word.len()).any(|window| window == word);
     let data = world.data();
     let is_ours = |pid: &u32| {
@@ -261,8 +271,7 @@ fn memory_has_it_nowhere(world: &World, engine: u32) {
     // Some end meanwhile, as what a daemon of a program does on the side.
     let memory = processes.iter().filter_map(|pid| Some((pid, memory_of(*pid)?)));
     let memory: Vec<_> = memory.collect();
-    // The engine, the spawner, the guest, the shell and curl.
-    assert!(memory.len() >= 4, "{processes:?}");
+    assert!(memory.len() >= least, "{processes:?}");
     for (pid, memory) in memory {
         assert!(!holds(&memory, &canary()), "process {pid} has the secret");
     }
@@ -311,4 +320,34 @@ fn secrets_are_kept_listed_rotated_and_revoked() {
     assert_eq!(asked(), before, "{:?}", key());
     assert!(world.ran(0, &["secrets", "ls"]).stdout.is_empty());
     world.ran(4, &["secrets", "revoke", "TOKEN"]);
+}
+
+/// As a keyring gives it: no file has it, and the next gate opens what the one before sealed.
+#[test]
+fn the_master_key_comes_from_a_command() {
+    let world = World::new();
+    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
+    let of = |argv: &str| world.configure(&format!("[gate]\nmaster_key_command = {argv}\n"));
+    let args = ["secrets", "set", "TOKEN", "--for", &forge.tls.word()];
+    for (argv, said) in [
+        ("[\"false\"]", "its command does not print 32 bytes in base64"),
+        ("[\"no-such-program\"]", "no-such-program, which gives the master key"),
+    ] {
+        of(argv);
+        let ran = fed(forge.tls.trusting(&world, &args), canary().as_bytes()).expect(13);
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+    of(&format!("[\"echo\", \"{}\"]", STANDARD.encode([7; 32])));
+    set(&world, &forge, &args[2..]);
+    let key = world.data().join("gate/master.key");
+    assert!(!key.exists());
+    kill_gates(&world);
+    let line = shell(&format!("curl -sS {} -H \"X-Api-Key: $TOKEN\"", forge.tls.url("/")));
+    let script = world.script(&[Turn(std::slice::from_ref(&line))]);
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let run = ["run", "Go.", "--dir", dir.to_str().unwrap(), "--script", &script];
+    let run = [&run[..], &["--secret", "TOKEN"]].concat();
+    Ran::of(forge.tls.trusting(&world, &run).output().unwrap()).expect(0);
+    assert_eq!(forge.with_secret(), ["/"]);
+    assert!(!key.exists());
 }

@@ -348,3 +348,16 @@ pub(crate) fn fed(mut command: Command, input: &[u8]) -> Ran {
     drop(child.stdin.take().unwrap().write_all(input));
     Ran::of(child.wait_with_output().unwrap())
 }
+
+/// Splitmix64, by Sebastiano Vigna (public domain).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

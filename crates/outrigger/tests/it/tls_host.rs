@@ -137,7 +137,8 @@ pub(crate) fn answer_all(
     }
 }
 
-fn request(stream: &mut BufReader<HostStream>) -> Option<HostRequest> {
+/// Reads a request. `None`: there is no other one.
+pub(crate) fn request(stream: &mut BufReader<HostStream>) -> Option<HostRequest> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         // A program that left, or does not trust us.
