@@ -48,6 +48,7 @@ mod sandboxes;
 mod secrets;
 mod sessions;
 mod skills;
+mod sockets;
 mod space;
 mod subagents;
 mod support;
