@@ -117,6 +117,9 @@ pub(crate) const HANDSHAKE_MS_MAX: u64 = 10_000;
 pub(crate) const IDLE_MS_MAX: u64 = 60_000;
 /// Without a byte moving while a request is under way.
 pub(crate) const STILL_MS_MAX: u64 = 300_000;
+/// Without a byte moving while a caller's request is under way. Callers have times of their own, and
+/// a call of a tool outside may take an hour.
+pub(crate) const CALLER_STILL_MS_MAX: u64 = 3_660_000;
 /// How often a connection is looked at for the three above, so that no request needs a timer.
 pub(crate) const LOOK_MS: u64 = 5_000;
 /// For a connection to the outside to finish with its last request before another is dialled.

@@ -71,6 +71,11 @@ impl Sandbox {
         rules
     }
 
+    /// Whether it is a process of the installation itself, to which TLS is not spoken.
+    pub(crate) fn is_caller(&self) -> bool {
+        self.authority.is_none()
+    }
+
     pub(crate) fn end(&self) {
         self.rules.send_replace(None);
     }

@@ -10,6 +10,8 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use std::error::Error;
 use std::time::Duration;
 
+use crate::routed::Unsent;
+
 /// What a call came to that has no result.
 pub(crate) enum CallError {
     /// The server refused it, in its own words.
@@ -111,6 +113,10 @@ fn sent(error: &DynamicTransportError) -> Delivery {
         StreamableHttpError::Client(error) if error.is_connect() || error.is_builder() => {
             Delivery::Never(format!("the server can't be reached: {}", root(error)))
         }
+        StreamableHttpError::Io(error) => match error.get_ref().and_then(|it| it.downcast_ref()) {
+            Some(Unsent(said)) => Delivery::Never(format!("the server can't be reached: {said}")),
+            None => Delivery::Perhaps("the connection broke".to_owned()),
+        },
         StreamableHttpError::Client(error) => match error.status() {
             Some(status) => of_status(status.as_u16()),
             None => Delivery::Perhaps(format!("the connection broke: {}", root(error))),

@@ -1,10 +1,12 @@
 //! A server over HTTP.
 //!
-//! Owns where requests go: to the configured address and nowhere else, without a proxy,
-//! and with the configured headers alone.
+//! Owns where requests go: to the configured address and nowhere else, by the way that it is
+//! given, and with the configured headers alone.
 
 use async_trait::async_trait;
 use outrigger_agent::limits::SENDS_MAX;
+use outrigger_model::HttpClient;
+use outrigger_model::endpoint::{self, ServerAddress};
 use outrigger_sandbox::Sandbox;
 use outrigger_tools::outside::{Fault, Outside, OutsideCall, ToolAnswer, ToolListing};
 use reqwest::header::{HeaderName, HeaderValue};
@@ -21,6 +23,7 @@ use tokio::sync::Mutex;
 use crate::connection::Connection;
 use crate::fault::{self, CallError};
 use crate::limits;
+use crate::routed::RoutedClient;
 
 /// What is wrong with the configuration of a server.
 #[derive(Debug, thiserror::Error)]
@@ -31,9 +34,40 @@ pub enum Error {
     /// A header can't be sent. Says nothing of its value.
     #[error("the header `{0}` has a name or a value that HTTP does not allow")]
     Header(String),
-    /// No client can be made here.
-    #[error("no HTTP client can be made")]
-    Client(#[source] outrigger_model::HttpError),
+}
+
+/// The address of a server: `https`, or `http` on this very machine.
+#[derive(Debug, Clone)]
+pub struct ServerUrl {
+    url: reqwest::Url,
+    server: ServerAddress,
+}
+
+impl ServerUrl {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`Error::Url`].
+    pub fn new(text: &str) -> Result<Self, Error> {
+        let url = reqwest::Url::parse(text).map_err(|_| Error::Url("is no URL"))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Error::Url("has a password in it; use `headers`"));
+        }
+        let server = endpoint::of_url(&url).ok_or(Error::Url("names no host"))?;
+        let here = matches!(&*server.host, "localhost" | "127.0.0.1" | "::1");
+        match url.scheme() {
+            "https" => Ok(Self { url, server }),
+            "http" if here => Ok(Self { url, server }),
+            "http" => Err(Error::Url("is not encrypted: only this machine is spoken to so")),
+            _ => Err(Error::Url("is neither https nor http")),
+        }
+    }
+
+    /// Who is to be reached for it.
+    #[must_use]
+    pub fn server(&self) -> &ServerAddress {
+        &self.server
+    }
 }
 
 /// A header of every request to a server. Its value is never printed.
@@ -65,7 +99,7 @@ impl fmt::Debug for Header {
 
 /// A server over HTTP. Connects at the first use, and keeps the connection.
 pub struct Http {
-    client: reqwest::Client,
+    client: RoutedClient,
     url: Arc<str>,
     headers: Vec<Header>,
     connection: Mutex<Option<Arc<Connection>>>,
@@ -79,28 +113,12 @@ impl fmt::Debug for Http {
 }
 
 impl Http {
-    /// The server at that address: `https`, or `http` on this very machine.
-    ///
-    /// # Errors
-    /// [`Error::Url`], [`Error::Client`].
-    pub fn new(url: &str, headers: Vec<Header>) -> Result<Self, Error> {
-        let parsed = reqwest::Url::parse(url).map_err(|_| Error::Url("is no URL"))?;
-        if !parsed.username().is_empty() || parsed.password().is_some() {
-            return Err(Error::Url("has a password in it; use `headers`"));
-        }
-        let host = parsed.host_str().ok_or(Error::Url("names no host"))?;
-        let here = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
-        match parsed.scheme() {
-            "https" => {}
-            "http" if here => {}
-            "http" => {
-                return Err(Error::Url("is not encrypted: only this machine is spoken to so"));
-            }
-            _ => return Err(Error::Url("is neither https nor http")),
-        }
-        let connect = Duration::from_millis(limits::CONNECT_MS_MAX);
-        let client = outrigger_model::http(connect).map_err(Error::Client)?;
-        Ok(Self { client, url: parsed.as_str().into(), headers, connection: Mutex::new(None) })
+    /// The server at that address, which is asked by this way.
+    #[must_use]
+    pub fn new(url: &ServerUrl, headers: Vec<Header>, http: HttpClient) -> Self {
+        let url = http.address(url.url.clone()).unwrap_or_else(|| url.url.clone());
+        let client = RoutedClient(http);
+        Self { client, url: url.as_str().into(), headers, connection: Mutex::new(None) }
     }
 
     async fn connection(&self) -> Result<Arc<Connection>, Fault> {
@@ -121,7 +139,7 @@ impl Http {
         }
     }
 
-    fn transport(&self) -> StreamableHttpClientTransport<reqwest::Client> {
+    fn transport(&self) -> StreamableHttpClientTransport<RoutedClient> {
         let headers = self.headers.iter();
         let headers: HashMap<_, _> =
             headers.map(|header| (header.name.clone(), header.value.clone())).collect();

@@ -16,7 +16,8 @@ mod fault;
 mod http;
 pub mod limits;
 mod listing;
+mod routed;
 mod stdio;
 
-pub use http::{Error, Header, Http};
+pub use http::{Error, Header, Http, ServerUrl};
 pub use stdio::Stdio;

@@ -190,7 +190,7 @@ fn unreached(place: &str, error: SendError) -> Fault {
         SendError::Transport(error) if error.is_connect() => {
             Fault::unavailable(format!("no connection to {place}: {}", reason(error)))
         }
-        SendError::Unreached(said) => {
+        SendError::Unreached(said) | SendError::Private(said) => {
             Fault::unavailable(format!("no connection to {place}: {said}"))
         }
         SendError::Denied(said) => Fault::denied(said),

@@ -201,10 +201,25 @@ impl Endpoint {
 /// # Errors
 /// [`Error::BaseUrl`].
 pub fn server(base_url: &str) -> Result<ServerAddress, Error> {
-    let (url, host) = parse(base_url)?;
-    let port = url.port_or_known_default().ok_or(Error::BaseUrl("has no port"))?;
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    Ok(ServerAddress { is_tls: url.scheme() == "https", host, port })
+    let (url, _) = parse(base_url)?;
+    of_url(&url).ok_or(Error::BaseUrl("has no port"))
+}
+
+/// Whom requests of an address go to, which may have a path, a query or a fragment.
+#[must_use]
+pub fn address(url: &str) -> Option<ServerAddress> {
+    of_url(&Url::parse(url).ok()?)
+}
+
+/// Whom requests of an address go to. `None` where it has no host or no port.
+#[must_use]
+pub fn of_url(url: &Url) -> Option<ServerAddress> {
+    let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']').to_owned();
+    Some(ServerAddress {
+        is_tls: url.scheme() == "https",
+        host,
+        port: url.port_or_known_default()?,
+    })
 }
 
 /// A base URL and its host, as a URL has it.

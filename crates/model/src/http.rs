@@ -4,7 +4,8 @@
 //! follow a redirect, use a proxy from the environment, or let the HTTP library retry.
 
 use async_trait::async_trait;
-use reqwest::{Response, redirect, retry};
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::{Method, Request, Response, Url, redirect, retry};
 use std::error::Error as _;
 use std::fmt::Debug;
 use std::path::Path;
@@ -15,6 +16,8 @@ use crate::limits;
 
 /// The header of an answer that is the gate's own: which kind of refusal it is.
 const REFUSED: &str = "x-outrigger-refused";
+/// The status of such an answer to a request of which nothing was sent.
+const UNSENT: u16 = 421;
 /// How the sentence of such an answer begins.
 const GATE: &str = "outrigger: ";
 
@@ -41,12 +44,15 @@ pub struct HttpClient {
 
 /// Why a request got no answer of its host.
 #[derive(Debug)]
-pub(crate) enum SendError {
+pub enum SendError {
+    /// The connection broke.
     Transport(reqwest::Error),
     /// There is no gate to send it.
     NoGate(String),
     /// The gate did not reach the host; its sentence.
     Unreached(String),
+    /// The host is at an address that is not public, and none that was named; a sentence.
+    Private(String),
     /// The gate does not pass it on; its sentence.
     Denied(String),
 }
@@ -62,7 +68,7 @@ fn builder() -> reqwest::ClientBuilder {
         .pool_idle_timeout(Duration::from_millis(limits::POOL_IDLE_MS))
 }
 
-/// A client of HTTP that reaches hosts by itself, for what is no model.
+/// A client of HTTP that reaches hosts by itself, for tests and measurements without a gate.
 ///
 /// # Errors
 /// If the system's certificates can't be used.
@@ -80,45 +86,101 @@ impl HttpClient {
         Ok(Self { client: client.map_err(HttpError)?, gate: Some(gate) })
     }
 
-    /// A client that reaches hosts by itself, for tests and measurements without a gate: no
-    /// key is added.
+    /// One that reaches hosts by itself, for tests and measurements without a gate: no key is
+    /// added.
     #[must_use]
     pub fn direct(client: reqwest::Client) -> Self {
         Self { client, gate: None }
     }
 
-    /// Sends a request. The answer is its host's.
-    pub(crate) async fn execute(
-        &self,
-        mut request: reqwest::Request,
-    ) -> Result<Response, SendError> {
-        let Some(gate) = &self.gate else {
-            return self.client.execute(request).await.map_err(SendError::Transport);
-        };
-        gate.ready().await.map_err(SendError::NoGate)?;
-        // The port says which grant is meant, and that says what is spoken behind the gate.
-        let url = request.url_mut();
-        let port = url.port_or_known_default();
-        let plain = url.set_scheme("http").and_then(|()| url.set_port(port));
-        plain.map_err(|()| SendError::Denied("the address has no host".to_owned()))?;
-        let response = self.client.execute(request).await.map_err(SendError::Transport)?;
-        let Some(kind) = response.headers().get(REFUSED) else { return Ok(response) };
-        let unreached = ["unresolved", "unreachable", "certificate", "private", "limit"];
-        let unreached = unreached.iter().any(|word| kind == word);
-        let said = response.text().await.map_err(SendError::Transport)?;
-        let said = said.strip_prefix(GATE).unwrap_or(&said).trim_end();
-        let said = said.strip_suffix('.').unwrap_or(said).to_owned();
-        Err(if unreached { SendError::Unreached(said) } else { SendError::Denied(said) })
+    /// Sees to it that requests have a way, before one is made with [`HttpClient::client`].
+    /// Costs nothing where there is one.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub async fn ready(&self) -> Result<(), String> {
+        match &self.gate {
+            Some(gate) => gate.ready().await,
+            None => Ok(()),
+        }
     }
+
+    /// The client itself, for a protocol whose library makes the requests. What the gate answers
+    /// has to be told from what hosts do by whoever uses it, and addresses have to be those that
+    /// [`HttpClient::address`] gives.
+    #[must_use]
+    pub fn client(&self) -> &reqwest::Client {
+        &self.client
+    }
+
+    /// What is said in an answer of the gate to a request of which nothing was sent, where it
+    /// has this status. To callers the gate answers so by itself alone.
+    #[must_use]
+    pub fn unsent<'a>(&self, status: u16, body: &'a str) -> Option<&'a str> {
+        (self.gate.is_some() && status == UNSENT).then(|| sentence(body))
+    }
+
+    /// An address as requests name it on this way. `None` where it has no host.
+    #[must_use]
+    pub fn address(&self, mut url: Url) -> Option<Url> {
+        if self.gate.is_some() {
+            // The port says which grant is meant, and that says what is spoken behind the gate.
+            let port = url.port_or_known_default();
+            url.set_scheme("http").and_then(|()| url.set_port(port)).ok()?;
+        }
+        Some(url)
+    }
+
+    /// Sends a request. The answer is its host's.
+    ///
+    /// # Errors
+    /// [`SendError`].
+    pub async fn execute(&self, mut request: Request) -> Result<Response, SendError> {
+        self.ready().await.map_err(SendError::NoGate)?;
+        let url = self.address(request.url().clone());
+        *request.url_mut() =
+            url.ok_or_else(|| SendError::Denied("the address has no host".to_owned()))?;
+        let response = self.client.execute(request).await.map_err(SendError::Transport)?;
+        let kind = response.headers().get(REFUSED).filter(|_| self.gate.is_some());
+        let Some(kind) = kind else { return Ok(response) };
+        let error = match kind.as_bytes() {
+            b"unresolved" | b"unreachable" | b"certificate" | b"limit" => SendError::Unreached,
+            b"private" => SendError::Private,
+            _ => SendError::Denied,
+        };
+        let said = response.text().await.map_err(SendError::Transport)?;
+        Err(error(sentence(&said).to_owned()))
+    }
+
+    /// Posts an object, and gives the status of the answer.
+    ///
+    /// # Errors
+    /// A sentence that does not quote the address.
+    pub async fn post(&self, url: &str, object: &serde_json::Value) -> Result<u16, String> {
+        let url = Url::parse(url).map_err(|_| "its address is no URL".to_owned())?;
+        let mut request = Request::new(Method::POST, url);
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(CONTENT_TYPE, json);
+        *request.body_mut() = Some(object.to_string().into());
+        let answer = self.execute(request).await.map_err(SendError::words)?;
+        Ok(answer.status().as_u16())
+    }
+}
+
+/// What the gate says of a request, without who says it.
+fn sentence(body: &str) -> &str {
+    let said = body.strip_prefix(GATE).unwrap_or(body).trim_end();
+    said.strip_suffix('.').unwrap_or(said)
 }
 
 impl SendError {
     /// What is known of it, on one line.
-    pub(crate) fn words(self) -> String {
+    #[must_use]
+    pub fn words(self) -> String {
         match self {
             Self::Transport(error) => reason(error),
             Self::NoGate(said) => format!("the gate does not serve: {said}"),
-            Self::Unreached(said) | Self::Denied(said) => said,
+            Self::Unreached(said) | Self::Private(said) | Self::Denied(said) => said,
         }
     }
 }

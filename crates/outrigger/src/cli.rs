@@ -130,7 +130,8 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// What the command line says of the model, where it is a command that may ask one.
+    /// What the command line says of the model, where it is a command that may ask
+    /// one, or a server of tools.
     pub(crate) fn model(&self) -> Option<ModelFile> {
         let Some(command) = &self.command else {
             return Some(ModelFile::flags(&self.converse.model));
@@ -145,7 +146,8 @@ impl Cli {
             | Command::Approve(_)
             | Command::Deny(_)
             | Command::Detached(_)
-            | Command::Doctor(_) => Some(ModelFile::default()),
+            | Command::Doctor(_)
+            | Command::Tools(_) => Some(ModelFile::default()),
             _ => None,
         }
     }

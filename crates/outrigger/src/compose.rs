@@ -1,5 +1,5 @@
 //! Puts the parts together: the only place that names implementations of the store and of
-//! backends. Keys are read by `models` and `outside`, each for the one client that sends it.
+//! backends. Keys are the gate's: `hand_over` brings them there.
 
 use outrigger_engine::{
     Engine, Feed, MemoryService, OutsideServer, Parts, SandboxConfig, ServedTrees, SystemClock,

@@ -21,6 +21,7 @@ use crate::compose::{self, HOST_TOOLS};
 use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
+use crate::network::GateRoute;
 use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::sandbox::failed;
@@ -48,6 +49,7 @@ impl ImageProgress {
 
 /// Makes a template of an image of a registry.
 pub(crate) async fn pull(
+    paths: &Paths,
     native: &Native,
     name: &str,
     source: &Registry,
@@ -55,7 +57,8 @@ pub(crate) async fn pull(
 ) -> Result<Template, Error> {
     let reached = ImageProgress::default();
     let note = |progress: Progress| reached.note(&progress);
-    screen.watching(|| reached.words(), native.pull(name, source, &note)).await
+    let route = GateRoute::new(paths);
+    screen.watching(|| reached.words(), native.pull(name, source, &route, &note)).await
 }
 
 /// Makes a template of an image in an archive.
@@ -153,7 +156,7 @@ impl ImageChoice<'_> {
         screen.note(Tone::Detail, format!("pulling {image} as the template {name}"));
         let (reference, transport) = (image.to_owned(), Transport::Https);
         let source = Registry { reference, transport, hosts: Vec::new() };
-        let pulled = pull(native, &name, &source, screen).await.map_err(|error| {
+        let pulled = pull(self.paths, native, &name, &source, screen).await.map_err(|error| {
             let failure = failed(&error);
             let message = format!("the image {image}: {}", failure.message);
             Failure { message, ..failure }

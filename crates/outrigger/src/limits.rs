@@ -210,6 +210,9 @@ pub(crate) const COLUMNS_DEFAULT: usize = 80;
 pub(crate) const ROWS_DEFAULT: usize = 24;
 /// Lines that a person wrote in conversations before, of which they can have one again.
 pub(crate) const HISTORY_LINES_MAX: usize = 500;
+/// Hosts of registries to which a pull keeps its ways: the registry, where it keeps blobs and where
+/// it has tokens given.
+pub(crate) const REGISTRY_HOSTS_MAX: usize = 16;
 /// A template's name that is made of an image's.
 pub(crate) const IMAGE_NAME_CHARS_MAX: usize = 100;
 /// Milliseconds for an image to be built, or to be taken from the engine.

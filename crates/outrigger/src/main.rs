@@ -16,6 +16,7 @@ mod conversation;
 mod exit;
 mod expand;
 mod flags;
+mod hand_over;
 mod image;
 mod json_file;
 mod limits;
@@ -36,6 +37,7 @@ mod reference;
 mod repository;
 mod rules;
 mod sandbox;
+mod sealed_keys;
 mod session;
 mod setup;
 mod shell;
@@ -97,5 +99,5 @@ fn hand_keys_over(cli: &cli::Cli) -> exit::Outcome {
     let Some(asked) = cli.model() else { return Ok(()) };
     let global = &cli.global;
     let paths = paths::Paths::resolve(global.data_dir.clone(), global.config.clone())?;
-    models::hand_over(&paths, asked)
+    hand_over::hand_over(&paths, asked)
 }

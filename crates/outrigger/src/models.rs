@@ -11,13 +11,13 @@ use crate::flags::NewModel;
 use crate::paths::Paths;
 
 mod choose;
-mod hand_over;
+mod keyed;
 mod keys;
 mod offers;
 mod reach;
 
 pub(crate) use choose::{candidates, choose, converses, of_listed, variable};
-pub(crate) use hand_over::hand_over;
+pub(crate) use keyed::keyed;
 pub(crate) use offers::{ProviderSurvey, survey};
 
 /// The provider's name of a script.

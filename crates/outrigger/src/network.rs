@@ -7,6 +7,7 @@ mod egress;
 mod environment;
 mod grants;
 mod mirrors;
+mod registries;
 mod rule;
 mod secrets;
 mod words;
@@ -18,6 +19,7 @@ pub(crate) use choice::{HostChoice, act};
 pub(crate) use egress::{GATE_MODE, GateEgress};
 pub(crate) use grants::mirrors;
 pub(crate) use mirrors::Mirrors;
+pub(crate) use registries::GateRoute;
 pub(crate) use secrets::{KeptSecret, ORGANISATION, kept, repositories, secrets_are_there};
 pub(crate) use words::{Words, of_session, shown, told};
 

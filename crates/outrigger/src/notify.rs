@@ -4,6 +4,8 @@
 //! told at least once and may be told again: the inbox is what counts. That nobody could
 //! be told stops nothing.
 
+use outrigger_gate::Grant;
+use outrigger_model::endpoint;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -13,10 +15,12 @@ use tokio::process::Command;
 
 use crate::config::Notify;
 use crate::limits;
+use crate::network::caller;
+use crate::paths::Paths;
 use crate::show::{Screen, Tone};
 
 /// Tells all that are configured; whether all of them were told.
-pub(crate) async fn tell(notify: &Notify, what: &Value, screen: &Screen) -> bool {
+pub(crate) async fn tell(paths: &Paths, notify: &Notify, what: &Value, screen: &Screen) -> bool {
     let limit = Duration::from_millis(limits::NOTIFY_MS_MAX);
     let mut all = true;
     let mut said = |way: &str, result: Result<Result<(), String>, tokio::time::error::Elapsed>| {
@@ -34,7 +38,7 @@ pub(crate) async fn tell(notify: &Notify, what: &Value, screen: &Screen) -> bool
         said(&format!("`{program}`"), ran);
     }
     if let Some(url) = &notify.webhook {
-        said("the webhook", tokio::time::timeout(limit, post(url, what)).await);
+        said("the webhook", tokio::time::timeout(limit, post(paths, url, what)).await);
     }
     all
 }
@@ -66,12 +70,14 @@ async fn run(
     if status.success() { Ok(()) } else { Err(status.to_string()) }
 }
 
-async fn post(url: &str, what: &Value) -> Result<(), String> {
-    let connect = Duration::from_millis(limits::NOTIFY_MS_MAX);
-    let http = outrigger_model::http(connect).map_err(|error| error.to_string())?;
-    let sent = http.post(url).json(what).send().await;
-    // The address may hold a token: it is never shown.
-    let answer = sent.map_err(|error| error.without_url().to_string())?;
-    let status = answer.status();
-    if status.is_success() { Ok(()) } else { Err(format!("it answered {status}")) }
+/// By the gate. The address may hold a token: it is never shown.
+async fn post(paths: &Paths, url: &str, what: &Value) -> Result<(), String> {
+    let server = endpoint::address(url).ok_or("its address names no host")?;
+    let grant = Grant { methods: vec!["POST".to_owned()], ..caller::grant(&server) };
+    let called = caller::call_for(paths, grant, Vec::new()).await;
+    let (http, _) = called.map_err(|failure| failure.message)?;
+    match http.post(url, what).await? {
+        200..=299 => Ok(()),
+        status => Err(format!("it answered {status}")),
+    }
 }

@@ -1,18 +1,20 @@
 //! Tools of servers outside: the way to each, and which of their tools a session has.
 //!
 //! Owns that no text of a server reaches a model before a person has seen it or it was the
-//! first: what it says of a tool is pinned, and a change is held back. Keys come from the
-//! environment and go into requests to their own server alone.
+//! first: what it says of a tool is pinned, and a change is held back. Keys are in the gate,
+//! which puts them into requests to their own server alone.
 
+mod keys;
 mod pins;
 
 use outrigger_agent::{Concurrency, ToolSpec};
 use outrigger_engine::{OutsideServer, workspace};
-use outrigger_mcp::{Header, Http, Stdio};
+use outrigger_mcp::{Header, Http, ServerUrl, Stdio};
 use outrigger_sandbox::{DiskOrigin, Sandbox, SandboxId};
 use outrigger_tools::outside::{
     DeclaredEffect, Fault, Offer, Outside, OutsideCall, ToolAnswer, ToolListing,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -20,26 +22,31 @@ use crate::compose::{Backends, Servers};
 use crate::config::{Config, Server, Way};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
+use crate::network::caller;
 use crate::paths::Paths;
 use crate::project_servers::ServerContent;
 use crate::show::{self, Tone, word};
 
+use keys::HeaderKey;
 use pins::Heard;
 
+pub(crate) use keys::keyed;
 pub(crate) use pins::{Pin, Pins, Text, change, read};
 
-/// The ways to all servers that are configured. One whose key is missing is a server that
-/// can't be asked; the session goes on without it.
-pub(crate) fn servers(config: &Config) -> Outcome<Servers> {
+/// The ways to all servers that are configured. One whose key is missing, or to which there is no
+/// gate, is a server that can't be asked; the session goes on without it.
+pub(crate) async fn servers(paths: &Paths, config: &Config) -> Outcome<Servers> {
     let mut servers = Servers::new();
     for server in config.tools.values() {
-        let port: Arc<dyn Outside> = match (&server.way, headers(server)?) {
-            (Way::Program { command, .. }, _) => Arc::new(Stdio::new(command.clone())),
-            (Way::Url(url), Ok(headers)) => {
-                let http = Http::new(url, headers);
-                Arc::new(http.map_err(|error| named(server, &error))?)
+        let port: Arc<dyn Outside> = match &server.way {
+            Way::Program { command, .. } => Arc::new(Stdio::new(command.clone())),
+            Way::Url(url) => {
+                let url = ServerUrl::new(url).map_err(|error| named(server, &error))?;
+                match http(paths, server, &url).await? {
+                    Ok(http) => Arc::new(http),
+                    Err(detail) => Arc::new(MisconfiguredServer { detail }),
+                }
             }
-            (Way::Url(_), Err(detail)) => Arc::new(MisconfiguredServer { detail }),
         };
         let (timeout_ms, result_bytes_max) = (server.timeout_ms, server.result_bytes_max);
         servers.insert(server.name.clone(), OutsideServer { port, timeout_ms, result_bytes_max });
@@ -47,21 +54,31 @@ pub(crate) fn servers(config: &Config) -> Outcome<Servers> {
     Ok(servers)
 }
 
-/// The headers of a server's requests; the inner error is which variable is missing.
-fn headers(server: &Server) -> Outcome<Result<Vec<Header>, String>> {
-    let token = server.token_env.iter().map(|variable| ("Authorization", variable, "Bearer "));
-    let others = server.headers_env.iter();
-    let others = others.map(|(name, variable)| (name.as_str(), variable, ""));
-    let mut headers = Vec::new();
-    for (name, variable, before) in token.chain(others) {
-        let value = match std::env::var(variable) {
-            Ok(value) if !value.trim().is_empty() => value,
-            _ => return Ok(Err(format!("the environment variable {variable} holds no key"))),
-        };
-        let header = Header::new(name, &format!("{before}{}", value.trim()));
-        headers.push(header.map_err(|error| named(server, &error))?);
+/// A server by the gate, which has its keys; the inner error is why there is none.
+async fn http(paths: &Paths, server: &Server, url: &ServerUrl) -> Outcome<Result<Http, String>> {
+    let (mut secrets, mut texts) = (BTreeMap::new(), Vec::new());
+    for (header, variable, before) in keys::headers(server) {
+        match keys::of(variable, url.server()) {
+            Err(detail) => return Ok(Err(detail)),
+            Ok(HeaderKey::Word(word)) => texts.push((header, before.to_owned() + &word, None)),
+            Ok(HeaderKey::Sealed { scheme, sealed }) => {
+                texts.push((header, before.to_owned() + &scheme, Some(variable)));
+                secrets.insert(variable, *sealed);
+            }
+        }
     }
-    Ok(Ok(headers))
+    let called = caller::call(paths, url.server(), secrets.into_values().collect()).await;
+    let (http, placeholders) = match called {
+        Ok(called) => called,
+        Err(failure) => return Ok(Err(failure.message)),
+    };
+    let mut headers = Vec::new();
+    for (header, text, variable) in texts {
+        let placeholder = variable.and_then(|variable| placeholders.get(variable));
+        let text = text + placeholder.map_or("", String::as_str);
+        headers.push(Header::new(header, &text).map_err(|error| named(server, &error))?);
+    }
+    Ok(Ok(Http::new(url, headers, http)))
 }
 
 fn named(server: &Server, error: &outrigger_mcp::Error) -> Failure {

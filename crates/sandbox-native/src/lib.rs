@@ -37,7 +37,8 @@ pub mod fuzz {
 
 pub use backend::{Config, Launch, Native};
 pub use image::{
-    Archive, HostPaths, ImageDigest, Progress, ProjectTemplate, Registry, Template, Transport,
+    Archive, HostPaths, HostReach, ImageDigest, Progress, ProjectTemplate, Registry,
+    RegistryRequest, RegistryResponse, RegistryRoute, RouteError, Template, Transport,
     is_of_project,
 };
 pub use probe::probe;

@@ -213,8 +213,6 @@ pub const ARCHIVE_LINKS_MAX: usize = 4;
 pub const IMAGE_DOCUMENT_BYTES_MAX: u64 = 4 << 20;
 /// Times that layers are unpacked again because they were deleted meanwhile.
 pub const IMAGE_ATTEMPTS_MAX: u32 = 3;
-/// Until a registry takes a connection.
-pub const REGISTRY_CONNECT_MS_MAX: u64 = 15_000;
 /// From one piece of a registry's answer to the next.
 pub const REGISTRY_READ_MS_MAX: u64 = 60_000;
 /// From the request for a manifest until it is there, and for anything else until its answer

@@ -13,6 +13,7 @@ use crate::limits;
 #[derive(Debug)]
 pub(super) struct Activity {
     begun: Instant,
+    still_ms_max: u64,
     moved_ms: AtomicU64,
     /// When the head began that is not whole yet, plus one. 0: none.
     head_ms: AtomicU64,
@@ -26,9 +27,10 @@ pub(super) struct Activity {
 pub(super) struct UnderWay(Arc<Activity>);
 
 impl Activity {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(still_ms_max: u64) -> Self {
         Self {
             begun: Instant::now(),
+            still_ms_max,
             moved_ms: AtomicU64::new(0),
             head_ms: AtomicU64::new(0),
             idle_ms: AtomicU64::new(0),
@@ -63,7 +65,7 @@ impl Activity {
         let since = |then: &AtomicU64| now.saturating_sub(then.load(Relaxed));
         let head = self.head_ms.load(Relaxed) != 0 && since(&self.head_ms) > limits::HEAD_MS_MAX;
         let still = if self.requests.load(Relaxed) > 0 {
-            since(&self.moved_ms) > limits::STILL_MS_MAX
+            since(&self.moved_ms) > self.still_ms_max
         } else {
             since(&self.idle_ms) > limits::IDLE_MS_MAX
         };

@@ -66,7 +66,8 @@ async fn try_relay(
     let mut guard = Guard::new(session, &permission, target);
     let first = guard.begin(&mut head, &mut body).await?;
     let key = Key { target: target.clone(), private: permission.private };
-    let line = line(session, &permission, key, many).await?;
+    let line = line(session, &permission, key, many).await;
+    let line = line.map_err(|failure| session.unsent(failure))?;
     let (host, grant) = (target.host.to_string(), permission.grant.clone());
     let row = session.sandbox.table.count(&host, target.port, Outcome::Granted(grant), None);
     let Some(row) = row else {
@@ -89,6 +90,11 @@ async fn try_relay(
     // What the operator's proxy wants is for the operator, and hosts have no business with it.
     if head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
         let words = format!("the proxy on the way to {} wants another password.", target.host);
+        return Err(Denial::new(Refusal::Unreachable, StatusCode::BAD_GATEWAY, words));
+    }
+    if head.status == StatusCode::MISDIRECTED_REQUEST && session.sandbox.is_caller() {
+        // To callers this status is the gate's own word.
+        let words = format!("{} says that it is another host (HTTP 421).", target.host);
         return Err(Denial::new(Refusal::Unreachable, StatusCode::BAD_GATEWAY, words));
     }
     if head.status.is_informational() {

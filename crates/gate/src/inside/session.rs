@@ -16,6 +16,7 @@ use crate::flow::Refusal;
 use crate::host::Target;
 use crate::limits;
 use crate::network::Grant;
+use crate::outside::Failure;
 use crate::rule::RequestLine;
 use crate::rules::Rules;
 use crate::sandbox::{Outcome, Sandbox, Targets};
@@ -44,9 +45,13 @@ pub(super) struct Permission {
 
 impl Session {
     pub(super) fn new(sandbox: Arc<Sandbox>) -> Self {
+        let still_ms_max = match sandbox.is_caller() {
+            true => limits::CALLER_STILL_MS_MAX,
+            false => limits::STILL_MS_MAX,
+        };
         Self {
             sandbox,
-            activity: Arc::new(Activity::new()),
+            activity: Arc::new(Activity::new(still_ms_max)),
             targets: Targets::default(),
             pool: Pool::default(),
             dialling: tokio::sync::Mutex::default(),
@@ -60,6 +65,16 @@ impl Session {
     pub(super) fn end(&self) -> impl Future<Output = ()> + use<> {
         let mut alive = self.alive.subscribe();
         async move { while alive.changed().await.is_ok() {} }
+    }
+
+    /// No host was reached, so nothing of a request was sent. Callers hear it by a status of its
+    /// own: what they ask for may be done once only.
+    pub(super) fn unsent(&self, failure: Failure) -> Denial {
+        let mut denial = Denial::from(failure);
+        if self.sandbox.is_caller() {
+            denial.status = StatusCode::MISDIRECTED_REQUEST;
+        }
+        denial
     }
 
     /// Counts a request.

@@ -84,6 +84,23 @@ fn a_caller_reaches_what_it_was_granted_and_nothing_else() {
     });
 }
 
+/// A call that may be done once only is told from one of which nothing was sent.
+#[test]
+fn what_was_never_sent_has_a_status_of_its_own() {
+    run(async {
+        let says_so = b"HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n".to_vec();
+        let (gate, upstream) = world(Answer::Bytes(says_so)).await;
+        let (caller, placeholder) = caller(&gate, upstream.port()).await;
+        let reply = ask(&caller, &format!("localhost:{}", upstream.port()), &placeholder).await;
+        assert_eq!((reply.status, reply.refused()), (502, Some("unreachable")), "{reply:?}");
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let grants = vec![grant("127.0.0.1", nobody.port(), Scheme::Http)];
+        let called = gate.client.call(Network { grants, proxy: None }, Vec::new()).await;
+        let reply = ask(&called.unwrap().0, &nobody.to_string(), "none").await;
+        assert_eq!((reply.status, reply.refused()), (421, Some("unreachable")), "{reply:?}");
+    });
+}
+
 #[test]
 fn what_is_spoken_with_a_host_is_what_its_grant_says() {
     run(async {

@@ -1,14 +1,17 @@
 //! Calls of a server that behaves, in both eras of the protocol.
 
 use outrigger_agent::Digest;
-use outrigger_mcp::{Header, Http};
+use outrigger_mcp::{Header, Http, ServerUrl};
+use outrigger_model::HttpClient;
 use outrigger_tools::outside::{Block, Fault, Outside, OutsideCall, ToolAnswer};
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use crate::server::{Nature, Server, Way};
 
 pub(crate) fn http(url: &str, headers: Vec<Header>) -> Http {
-    Http::new(url, headers).unwrap()
+    let client = outrigger_model::http(Duration::from_secs(15)).unwrap();
+    Http::new(&ServerUrl::new(url).unwrap(), headers, HttpClient::direct(client))
 }
 
 /// Calls a tool as its server describes it now.
@@ -136,7 +139,7 @@ fn an_address_that_leaks_is_refused() {
         "mcp",
         "unix:/run/x",
     ] {
-        said += &format!("{url}: {}\n", Http::new(url, vec![]).unwrap_err());
+        said += &format!("{url}: {}\n", ServerUrl::new(url).unwrap_err());
     }
     expect_test::expect![[r#"
         http://example.com/mcp: the address is not encrypted: only this machine is spoken to so

@@ -117,7 +117,7 @@ pub(crate) async fn open(
     let needs = (content, dependencies);
     let project = project::prepare(paths, config, &backends, needs, screen).await?;
     workspace.dependencies = project.dependencies;
-    let servers = outside::servers(config)?;
+    let servers = outside::servers(paths, config).await?;
     let engine = compose::engine(paths, config, &store, &opened, &backends, servers.clone())?;
     let (blobs, template) = (&*store.blobs, project.template.as_deref());
     let content = ServerContent { blobs, workspace: &workspace, template };

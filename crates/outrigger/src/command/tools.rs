@@ -65,7 +65,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Tools) -> Outcome<u8> {
 
 async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
-    let servers = outside::servers(&config)?;
+    let servers = outside::servers(paths, &config).await?;
     let programs = config.tools.values().any(|server| server.sandbox().is_some());
     let backends = if programs {
         compose::backends(paths, &config, None).await?

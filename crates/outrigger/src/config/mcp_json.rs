@@ -98,7 +98,7 @@ fn server(dir: &Path, given_name: &str, given: Value) -> Result<Server, String> 
                 ));
             }
             let url = filled(given_name, &url)?;
-            outrigger_mcp::Http::new(&url, Vec::new()).map_err(|error| error.to_string())?;
+            outrigger_mcp::ServerUrl::new(&url).map_err(|error| error.to_string())?;
             Way::Url(url)
         }
         (Some("sse"), ..) => {

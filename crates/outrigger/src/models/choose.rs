@@ -6,12 +6,12 @@
 use futures_util::future::join_all;
 use outrigger_model::{Api, ListedModel};
 
-use super::keys;
 use super::offers::ServerCandidate;
 use crate::config::{ModelChoice, ModelFile, Provider, ProviderModel};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
 use crate::paths::Paths;
+use crate::sealed_keys;
 
 /// What a variable of the environment holds, if it holds something.
 type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -37,7 +37,7 @@ pub(crate) async fn choose(paths: &Paths, file: &ModelFile) -> Outcome<ModelChoi
 pub(crate) fn variable(name: &str) -> Option<String> {
     let value = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     // Of a key that was handed to the gate it is known only that it was there.
-    value.or_else(|| keys::sealed(name).map(|key| key.id))
+    value.or_else(|| sealed_keys::sealed(name).map(|key| key.id))
 }
 
 /// The servers that may be on this machine.

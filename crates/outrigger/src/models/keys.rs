@@ -1,27 +1,12 @@
-//! The keys of providers, as the gate has sealed them for this process.
-//!
-//! Owns which of them is sent to a server. None is here in clear.
+//! The keys of providers: which is sent to a server.
 
 use outrigger_gate::SealedSecret;
 use outrigger_model::Key;
 use outrigger_model::endpoint::ServerAddress;
-use std::collections::BTreeMap;
 
-use crate::config::{ProviderModel, SEALED_KEYS};
+use crate::config::ProviderModel;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::limits;
-use crate::network::caller;
-
-/// All of them, by the variables that they were in.
-pub(super) fn all() -> BTreeMap<String, SealedSecret> {
-    let text = std::env::var(SEALED_KEYS).unwrap_or_default();
-    serde_json::from_str(&text).unwrap_or_default()
-}
-
-/// What was in a variable.
-pub(super) fn sealed(variable: &str) -> Option<SealedSecret> {
-    all().remove(variable)
-}
+use crate::sealed_keys::{is_for, is_word, sealed};
 
 /// What is sent as the key of a provider.
 pub(super) enum ProviderKey {
@@ -39,8 +24,7 @@ pub(super) fn of(model: &ProviderModel, server: &ServerAddress) -> Outcome<Optio
     // A server of one's own often wants none.
     let is_needed = model.base_url.is_none() || named.is_some();
     if let Some(key) = sealed(variable) {
-        let is_for = key.terms.places.iter().any(|place| place.grant == caller::grant(server));
-        return match is_for {
+        return match is_for(&key, server) {
             true => Ok(Some(ProviderKey::Sealed(Box::new(key)))),
             false if is_needed || server.is_tls => {
                 let text = format!("the key in {variable} is not sent to {}", server.host);
@@ -60,9 +44,4 @@ pub(super) fn of(model: &ProviderModel, server: &ServerAddress) -> Outcome<Optio
             "Set {variable}, or name another variable with model.api_key_env in the configuration."
         ))),
     }
-}
-
-/// Whether a text is too short to be anybody's secret, as what servers without keys are given.
-pub(super) fn is_word(text: &str) -> bool {
-    text.trim().len() < limits::KEY_CHARS_MIN
 }

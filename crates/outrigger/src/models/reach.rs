@@ -41,7 +41,8 @@ pub(super) async fn reach(paths: &Paths, model: &ProviderModel) -> Outcome<(Http
         }
         None => None,
     };
-    let (http, placeholders) = network::caller::call(paths, &server, sealed).await?;
+    let (http, placeholders) =
+        network::caller::call(paths, &server, sealed.into_iter().collect()).await?;
     if let Some(placeholder) = placeholders.values().next() {
         let usable = Key::new(placeholder);
         endpoint.key = Some(usable.map_err(|error| Failure::from_error(Kind::Auth, &error))?);

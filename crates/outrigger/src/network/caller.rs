@@ -29,15 +29,24 @@ pub(crate) fn gate(paths: &Paths) -> Outcome<NetworkClient> {
     Ok(NetworkClient::new(paths.gate(), launch))
 }
 
-/// A client of HTTP that reaches a server through the gate, and what it has there instead of a
-/// secret.
+/// A client of HTTP that reaches a server through the gate, and what it has there instead of
+/// secrets, by their names.
 pub(crate) async fn call(
     paths: &Paths,
     server: &ServerAddress,
-    secret: Option<SealedSecret>,
+    secrets: Vec<SealedSecret>,
 ) -> Outcome<(HttpClient, BTreeMap<String, String>)> {
-    let network = Network { grants: vec![grant(server)], proxy: proxy_to(server) };
-    let called = gate(paths)?.call(network, secret.into_iter().collect()).await;
+    call_for(paths, grant(server), secrets).await
+}
+
+/// A client of HTTP by a caller that is granted this, and what it has there instead of secrets.
+pub(crate) async fn call_for(
+    paths: &Paths,
+    grant: Grant,
+    secrets: Vec<SealedSecret>,
+) -> Outcome<(HttpClient, BTreeMap<String, String>)> {
+    let network = Network { proxy: proxy_to(&grant), grants: vec![grant] };
+    let called = gate(paths)?.call(network, secrets).await;
     let (socket, placeholders) = called.map_err(|error| without(&error))?;
     let path = socket.path();
     let http = HttpClient::through(&path, Arc::new(GateCaller(socket)));
@@ -48,7 +57,7 @@ pub(crate) async fn call(
 /// All of a server. Its name may lead anywhere: a person said it.
 pub(crate) fn grant(server: &ServerAddress) -> Grant {
     Grant {
-        name: "model".to_owned(),
+        name: "harness".to_owned(),
         host: server.host.to_ascii_lowercase(),
         port: server.port,
         scheme: if server.is_tls { Scheme::Https } else { Scheme::Http },
@@ -59,11 +68,12 @@ pub(crate) fn grant(server: &ServerAddress) -> Grant {
     }
 }
 
-/// There is no gate, and so no model.
+/// There is no gate, and so no way to anything.
 pub(crate) fn without(error: &outrigger_gate::Error) -> Failure {
     let mut failure = Failure::from_error(Kind::ModelFailed, error);
     let said = failure.message;
-    failure.message = format!("the gate, through which models are asked, does not serve: {said}");
+    failure.message =
+        format!("the gate, through which the outside is reached, does not serve: {said}");
     failure
 }
 

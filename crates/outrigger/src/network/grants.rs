@@ -1,8 +1,7 @@
 //! What the words of a session come to on this machine.
 
 use outrigger_engine::NO_NETWORK;
-use outrigger_gate::{Grant, Network, Proxy, grant_of, ready};
-use outrigger_model::endpoint::ServerAddress;
+use outrigger_gate::{Grant, Network, Proxy, Scheme, grant_of, ready};
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -42,19 +41,18 @@ pub(super) fn proxy() -> Option<Proxy> {
     proxy_of(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
 }
 
-/// The proxy through which the harness reaches a server: none for this machine itself, and for
+/// The proxy through which the harness reaches a host: none for this machine itself, and for
 /// what is without TLS the one that the environment has for that.
-pub(super) fn proxy_to(server: &ServerAddress) -> Option<Proxy> {
-    let host = server.host.to_ascii_lowercase();
+pub(super) fn proxy_to(Grant { host, scheme, .. }: &Grant) -> Option<Proxy> {
     let is_here = match host.parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),
         Err(_) => host == "localhost" || host.ends_with(".localhost"),
     };
-    match (is_here, server.is_tls) {
-        (true, _) => None,
-        (false, true) => proxy(),
+    match scheme {
+        _ if is_here => None,
+        Scheme::Https => proxy(),
         // Not HTTP_PROXY, which the header `Proxy` of a request sets where a program is run for it.
-        (false, false) => proxy_of(&["http_proxy", "all_proxy", "ALL_PROXY"]),
+        Scheme::Http => proxy_of(&["http_proxy", "all_proxy", "ALL_PROXY"]),
     }
 }
 

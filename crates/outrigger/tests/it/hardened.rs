@@ -4,11 +4,14 @@ use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
+use crate::sockets;
 use crate::support::*;
+use crate::tls_host::GateGuard;
 
 #[test]
 fn a_crash_of_the_harness_leaves_no_core() {
     let world = World::new();
+    let _guard = GateGuard(&world);
     // One that takes a request and does not answer, so that it waits.
     let registry = TcpListener::bind("127.0.0.1:0").unwrap();
     let image = format!("{}/test/image:one", registry.local_addr().unwrap());
@@ -18,6 +21,7 @@ fn a_crash_of_the_harness_leaves_no_core() {
     shell.args(["sandbox", "pull", "x", &image]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut harness = shell.spawn().unwrap();
     let _waits = registry.accept().unwrap();
+    assert_eq!(sockets::of_network(harness.id()), 0, "it was the gate that connected");
     let pid = rustix::process::Pid::from_raw(harness.id().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::ABORT).unwrap();
     let ended = harness.wait().unwrap();

@@ -135,5 +135,9 @@ fn without_a_gate_it_is_said() {
     let mut command = world.outrigger(&["run", "Do it.", "--dir", dir.to_str().unwrap()]);
     command.env("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef");
     let ran = Ran::of(command.output().unwrap()).expect(14);
-    assert!(ran.stderr.contains("the gate, through which models are asked"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("the gate, through which the outside is reached"),
+        "{}",
+        ran.stderr
+    );
 }

@@ -50,6 +50,7 @@ mod sandboxes;
 mod secrets;
 mod sessions;
 mod skills;
+mod sockets;
 mod space;
 mod subagents;
 mod support;

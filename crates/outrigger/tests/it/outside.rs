@@ -5,8 +5,11 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
+use crate::canary::{holds, memory_of};
 use crate::mcp::{Nature, Server, Way};
+use crate::sockets;
 use crate::support::{Ran, Turn, World, until};
+use crate::tls_host::kill_gates;
 
 const TOKEN: &str = "canary-of-a-token-2f6c";
 
@@ -29,6 +32,12 @@ fn table(name: &str, server: &Server) -> String {
 struct Home {
     world: World,
     script: String,
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        kill_gates(&self.world);
+    }
 }
 
 impl Home {
@@ -104,6 +113,39 @@ fn what_only_reads_is_called_and_labels_the_session() {
     let found =
         home.world.command("grep").args(["-ra", TOKEN]).arg(home.world.path("data")).output();
     assert_eq!(String::from_utf8_lossy(&found.unwrap().stdout), "");
+}
+
+#[test]
+fn a_token_is_with_its_server_and_nowhere_in_the_harness() {
+    let server = wiki();
+    server.becomes(|nature| nature.way = Way::Hang);
+    let home = Home::new(&table("wiki", &server), &[Turn(&[call("mcp__wiki__look", "a")])]);
+    let dir = home.world.path("repo").display().to_string();
+    let mut running = start(&home, &["run", "Do it.", "--dir", &dir, "--script", &home.script]);
+    until("the call is under way", || (server.calls() == 1).then_some(()));
+    assert_eq!(server.asked().authorization, Some(format!("Bearer {TOKEN}")));
+    assert_eq!(sockets::of_network(running.pid()), 0, "the gate alone is connected");
+    // As another user nobody looks into it.
+    if rustix::process::geteuid().is_root() {
+        let environ = fs::read(format!("/proc/{}/environ", running.pid())).unwrap();
+        assert!(holds(&environ, "OUTRIGGER_SEALED_KEYS") && !holds(&environ, TOKEN));
+        let memory = memory_of(running.pid()).unwrap();
+        assert!(holds(&memory, "Do it."), "the memory could be read");
+        assert!(!holds(&memory, TOKEN), "the token is in the memory of the harness");
+    }
+    running.kill();
+}
+
+#[test]
+fn what_stands_before_a_key_in_its_header_stays() {
+    let server = wiki();
+    let config = table("wiki", &server)
+        .replace("token_env", "headers_env = { Authorization = \"BASIC\" }\n# ");
+    let home = Home::new(&config, &[Turn(&[call("mcp__wiki__look", "a")])]);
+    let (dir, basic) = (home.world.path("repo").display().to_string(), "Basic dXNlcjpjYW5hcnk=");
+    let args = ["run", "Do it.", "--dir", &dir, "--script", &home.script];
+    Ran::of(home.world.outrigger(&args).env("BASIC", basic).output().unwrap()).expect(0);
+    assert_eq!(server.asked().authorization.as_deref(), Some(basic));
 }
 
 /// A call may be sent twice, so it must fit twice.

@@ -281,6 +281,10 @@ impl Running {
         self.0.as_mut().unwrap()
     }
 
+    pub(crate) fn pid(&mut self) -> u32 {
+        self.child().id()
+    }
+
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child().try_wait().unwrap().is_some()
     }

@@ -2,18 +2,21 @@
 //!
 //! Owns the token that a registry wants and gives to everybody, the way along its
 //! redirects, and how much of an answer is read: no answer is held in memory before its
-//! bound is looked at. What comes is not checked here.
+//! bound is looked at. What comes is not checked here, and hosts are reached by a route.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use outrigger_sandbox::Error;
-use reqwest::header::{ACCEPT, HeaderValue, LOCATION, RANGE, WWW_AUTHENTICATE};
-use reqwest::{Response, StatusCode, Url, redirect};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, HeaderName, HeaderValue, LOCATION, RANGE, WWW_AUTHENTICATE,
+};
+use reqwest::{Method, Request, Response, StatusCode, Url};
 use serde::Deserialize;
 
 use super::hosts::{AllowedHosts, HostRefusal};
 use super::manifest::invalid;
+use super::route::{RegistryRoute, RouteError};
 use crate::limits;
 
 /// Why something did not come.
@@ -28,9 +31,8 @@ pub(super) enum Failure {
 }
 
 /// Ways to one repository of a registry.
-#[derive(Debug)]
-pub(super) struct RepositoryClient {
-    http: reqwest::Client,
+pub(super) struct RepositoryClient<'a> {
+    route: &'a dyn RegistryRoute,
     hosts: AllowedHosts,
     /// The path below which its parts are.
     repository: String,
@@ -65,12 +67,19 @@ fn refused(refused: &HostRefusal) -> Failure {
 }
 
 fn lost(error: &reqwest::Error) -> Failure {
-    let causes =
-        std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    match causes.filter_map(|error| error.downcast_ref::<HostRefusal>()).next() {
-        Some(place) => refused(place),
-        None => Failure::Lost(words(error)),
+    Failure::Lost(words(error))
+}
+
+/// A request of a part, or of a token. What can't stand in a header is no answer of a registry.
+fn request(url: &Url, headers: [(HeaderName, Option<String>); 3]) -> Result<Request, Failure> {
+    let mut request = Request::new(Method::GET, url.clone());
+    for (name, value) in headers {
+        let Some(value) = value else { continue };
+        let value = HeaderValue::try_from(value)
+            .map_err(|_| Failure::Final(invalid("its registry gave something else as a token")))?;
+        request.headers_mut().insert(name, value);
     }
+    Ok(request)
 }
 
 /// The challenge of a header, if it is for a token (RFC 9110, section 11.6.1).
@@ -100,10 +109,13 @@ pub(super) async fn pieces(
     mut response: Response,
     mut take: impl FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Failure> {
-    while let Some(piece) = response.chunk().await.map_err(|error| lost(&error))? {
+    let limit = Duration::from_millis(limits::REGISTRY_READ_MS_MAX);
+    loop {
+        let piece = tokio::time::timeout(limit, response.chunk()).await;
+        let piece = piece.map_err(|_| Failure::Lost("nothing more comes".to_owned()))?;
+        let Some(piece) = piece.map_err(|error| lost(&error))? else { return Ok(()) };
         take(&piece).map_err(Failure::Final)?;
     }
-    Ok(())
 }
 
 /// Reads an answer that is held in memory, up to a bound.
@@ -121,21 +133,10 @@ pub(super) async fn whole(response: Response, bytes_max: u64) -> Result<Vec<u8>,
     Ok(bytes)
 }
 
-impl RepositoryClient {
+impl<'a> RepositoryClient<'a> {
     /// Of this repository. Asks for nothing yet.
-    pub(super) fn new(hosts: AllowedHosts, repository: &str) -> Result<Self, Error> {
-        let http = reqwest::Client::builder()
-            .user_agent("outrigger")
-            // Places are judged by the addresses that are dialled, which a proxy would hide.
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .connect_timeout(Duration::from_millis(limits::REGISTRY_CONNECT_MS_MAX))
-            .read_timeout(Duration::from_millis(limits::REGISTRY_READ_MS_MAX))
-            .dns_resolver(hosts.clone())
-            .build()
-            .map_err(|error| Error::Backend(format!("no HTTP client: {}", words(&error))))?;
-        Ok(Self { http, hosts, repository: repository.to_owned(), token: Mutex::default() })
+    pub(super) fn new(hosts: AllowedHosts, repository: &str, route: &'a dyn RegistryRoute) -> Self {
+        Self { route, hosts, repository: repository.to_owned(), token: Mutex::default() }
     }
 
     /// The beginning of an answer: of a part of the repository as one of these types, from
@@ -175,15 +176,13 @@ impl RepositoryClient {
     async fn follow(&self, mut url: Url, accept: &str, from: u64) -> Result<Response, Failure> {
         for _ in 0..=limits::REGISTRY_REDIRECTS_MAX {
             self.hosts.judge(&url).map_err(|place| refused(&place))?;
-            let mut request = self.http.get(url.clone()).header(ACCEPT, accept);
-            if from > 0 {
-                request = request.header(RANGE, format!("bytes={from}-"));
-            }
+            let range = (from > 0).then(|| format!("bytes={from}-"));
             let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if let Some(token) = token.filter(|_| self.hosts.is_registry(&url)) {
-                request = request.bearer_auth(token);
-            }
-            let response = request.send().await.map_err(|error| lost(&error))?;
+            let token = token.filter(|_| self.hosts.is_registry(&url));
+            let token = token.map(|token| format!("Bearer {token}"));
+            let headers =
+                [(ACCEPT, Some(accept.to_owned())), (RANGE, range), (AUTHORIZATION, token)];
+            let response = self.send(request(&url, headers)?).await?;
             if !response.status().is_redirection() {
                 return Ok(response);
             }
@@ -192,6 +191,16 @@ impl RepositoryClient {
             url = to.ok_or(Failure::Status(response.status()))?;
         }
         Err(Failure::Final(Error::Backend("the registry leads nowhere: it redirects".to_owned())))
+    }
+
+    async fn send(&self, request: Request) -> Result<Response, Failure> {
+        let reach = self.hosts.reach(request.url());
+        let place = request.url().to_string();
+        self.route.send(request, reach).await.map_err(|error| match error {
+            RouteError::Private(_) => refused(&HostRefusal::Private(place)),
+            RouteError::Lost(said) => Failure::Lost(said),
+            RouteError::Refused(said) => Failure::Final(Error::Backend(said)),
+        })
     }
 
     /// Gets the token that everybody gets.

@@ -17,6 +17,7 @@ use super::registry::{Registry, RemoteImage};
 use super::request::{
     HostPaths, ImageAnswer, ImageRequest, Template, UnpackRequest, is_name, is_of_project,
 };
+use super::route::RegistryRoute;
 use crate::backend::{Native, astray, blocking};
 use crate::clock::now_ms;
 use crate::limits;
@@ -40,9 +41,9 @@ pub struct Progress {
 pub(super) type ProgressCallback<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
 /// Where the blobs of an image are.
-enum Source {
+enum Source<'a> {
     Archive(ArchiveIndex),
-    Remote(RemoteImage),
+    Remote(Box<RemoteImage<'a>>),
 }
 
 /// A blob in a file.
@@ -95,7 +96,7 @@ impl Native {
     }
 
     /// Makes a template of an image in a registry that everybody may read. Otherwise
-    /// as [`Native::import`].
+    /// as [`Native::import`]. `route`: the way to its registry, and to where that keeps blobs.
     ///
     /// # Errors
     /// Those of [`Native::import`]; [`Error::Absent`] if there is no such image,
@@ -105,13 +106,14 @@ impl Native {
         &self,
         template: &str,
         source: &Registry,
+        route: &dyn RegistryRoute,
         progress: ProgressCallback<'_>,
     ) -> Result<Template, Error> {
         check_name(template)?;
-        let remote = RemoteImage::new(source)?;
+        let remote = RemoteImage::new(source, route)?;
         let image = remote.image().await?;
         let from = source.reference.clone();
-        self.install(template, from, image, Source::Remote(remote), progress).await
+        self.install(template, from, image, Source::Remote(Box::new(remote)), progress).await
     }
 
     /// All templates, of images and of projects ([`is_of_project`]), sorted by name.
@@ -147,7 +149,7 @@ impl Native {
         name: &str,
         source: String,
         image: Image,
-        blobs: Source,
+        blobs: Source<'_>,
         progress: ProgressCallback<'_>,
     ) -> Result<Template, Error> {
         let template = Template {
@@ -176,7 +178,7 @@ impl Native {
     async fn unpack_missing(
         &self,
         image: &Image,
-        blobs: &Source,
+        blobs: &Source<'_>,
         left_out: &mut u64,
         progress: ProgressCallback<'_>,
     ) -> Result<(), Error> {
@@ -219,7 +221,7 @@ impl Native {
     }
 }
 
-impl Source {
+impl Source<'_> {
     async fn blob(
         &self,
         state: &Path,

@@ -20,6 +20,7 @@ use super::ImageDigest;
 use super::fetch::{self, Failure, RepositoryClient};
 use super::hosts::AllowedHosts;
 use super::manifest::{self, Document, Image, Layer, invalid};
+use super::route::RegistryRoute;
 use super::scratch::scratch;
 use crate::limits;
 
@@ -48,9 +49,8 @@ pub struct Registry {
 }
 
 /// A registry that can be asked for one image.
-#[derive(Debug)]
-pub(super) struct RemoteImage {
-    fetch: RepositoryClient,
+pub(super) struct RemoteImage<'a> {
+    fetch: RepositoryClient<'a>,
     reference: Reference,
 }
 
@@ -72,8 +72,8 @@ fn is_loopback(registry: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-impl RemoteImage {
-    pub(super) fn new(from: &Registry) -> Result<Self, Error> {
+impl<'a> RemoteImage<'a> {
+    pub(super) fn new(from: &Registry, route: &'a dyn RegistryRoute) -> Result<Self, Error> {
         let unnamed = |error: &dyn std::fmt::Display| {
             Error::Invalid(format!("`{}` does not name an image: {error}", from.reference))
         };
@@ -83,7 +83,7 @@ impl RemoteImage {
         let scheme = if plain { "http" } else { "https" };
         let registry = format!("{scheme}://{registry}").parse();
         let hosts = AllowedHosts::new(registry.map_err(|error| unnamed(&error))?, &from.hosts);
-        let fetch = RepositoryClient::new(hosts, reference.repository())?;
+        let fetch = RepositoryClient::new(hosts, reference.repository(), route);
         Ok(Self { fetch, reference })
     }
 

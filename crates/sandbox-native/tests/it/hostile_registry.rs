@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::direct_route::DirectRoute;
 use crate::support::*;
 use outrigger_sandbox::Error;
 use outrigger_sandbox_native::{Registry, Transport};
@@ -85,7 +86,11 @@ async fn an_endless_answer_is_read_up_to_its_bound() {
         false => challenge(&format!("http://127.0.0.1:{port}/token")),
     });
     for (name, server) in [("manifest", &manifest), ("token", &token)] {
-        let error = world.native.pull("x", &server.image(&[]), &|_| ()).await.unwrap_err();
+        let error = world
+            .native
+            .pull("x", &server.image(&[]), &DirectRoute::new(), &|_| ())
+            .await
+            .unwrap_err();
         assert!(matches!(error, Error::Invalid(_)), "{name}: {error:?}");
         assert!(error.to_string().contains("longer than"), "{name}: {error}");
         let sent = server.sent.load(Ordering::SeqCst);
@@ -115,7 +120,11 @@ async fn a_registry_leads_to_private_hosts_only_where_they_are_named() {
             [format!("302 Found\r\nlocation: {place}\r\ncontent-length: 0"), challenge(place)]
         {
             let server = Server::start(move |_, _| answer.clone());
-            let error = world.native.pull("x", &server.image(&[]), &|_| ()).await.unwrap_err();
+            let error = world
+                .native
+                .pull("x", &server.image(&[]), &DirectRoute::new(), &|_| ())
+                .await
+                .unwrap_err();
             assert!(matches!(error, Error::Unavailable { .. }), "{place}: {error:?}");
             assert!(error.to_string().contains("not followed"), "{place}: {error}");
             assert_eq!(server.asked().len(), 1);
@@ -124,7 +133,11 @@ async fn a_registry_leads_to_private_hosts_only_where_they_are_named() {
     assert_eq!(other.asked(), Vec::<String>::new());
     // Named, it is asked, and the token goes to the registry alone, which then has no image.
     let server = Server::start(move |_, _| challenge(&elsewhere));
-    let error = world.native.pull("x", &server.image(&["127.0.0.1"]), &|_| ()).await.unwrap_err();
+    let error = world
+        .native
+        .pull("x", &server.image(&["127.0.0.1"]), &DirectRoute::new(), &|_| ())
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("to everybody"), "{error}");
     assert_eq!(other.asked(), ["/token?service=s&scope=repository%3Atest%2Fimage%3Apull"]);
     assert_eq!(server.asked().len(), 2);
@@ -136,7 +149,8 @@ async fn redirects_in_a_circle_end() {
     let server = Server::start(|port, _| {
         format!("302 Found\r\nlocation: http://127.0.0.1:{port}/again\r\ncontent-length: 0")
     });
-    let error = world.native.pull("x", &server.image(&[]), &|_| ()).await.unwrap_err();
+    let error =
+        world.native.pull("x", &server.image(&[]), &DirectRoute::new(), &|_| ()).await.unwrap_err();
     assert!(matches!(error, Error::Backend(_)), "{error:?}");
     assert_eq!(server.asked().len(), 6);
 }

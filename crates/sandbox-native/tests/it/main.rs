@@ -9,6 +9,7 @@ mod commands;
 mod conformance;
 mod cores;
 mod descriptors;
+mod direct_route;
 mod disk_limit;
 mod hostile_registry;
 mod images;

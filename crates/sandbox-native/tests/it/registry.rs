@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
+use crate::direct_route::DirectRoute;
 use crate::images::{Parts, architecture, gzip, image, layers};
 use crate::support::*;
 use outrigger_sandbox::Error;
@@ -128,7 +129,11 @@ async fn an_image_is_pulled_by_tag_index_and_digest() {
         ("digest", format!("@{digest}")),
     ] {
         let watch = |progress| seen.lock().unwrap().push(progress);
-        let made = world.native.pull(name, &server.image(&rest), &watch).await.unwrap();
+        let made = world
+            .native
+            .pull(name, &server.image(&rest), &DirectRoute::new(), &watch)
+            .await
+            .unwrap();
         assert_eq!(made.manifest, Some(digest), "{name}");
         let digests: Vec<_> = layers.iter().map(|layer| ImageDigest::of(layer)).collect();
         assert_eq!(made.layers, digests, "{name}");
@@ -145,7 +150,11 @@ async fn what_is_not_there_or_not_as_named_is_said_so() {
     server.push(&image(&layers()[1..], gzip)).await;
     let other = ImageDigest::of(b"another");
     for rest in [":none".to_owned(), format!("@{other}")] {
-        let error = world.native.pull("x", &server.image(&rest), &|_| ()).await.unwrap_err();
+        let error = world
+            .native
+            .pull("x", &server.image(&rest), &DirectRoute::new(), &|_| ())
+            .await
+            .unwrap_err();
         assert!(matches!(error, Error::Absent { .. }), "{error:?}");
     }
     let nobody = Registry {
@@ -153,11 +162,11 @@ async fn what_is_not_there_or_not_as_named_is_said_so() {
         transport: Transport::Https,
         hosts: vec![],
     };
-    let error = world.native.pull("x", &nobody, &|_| ()).await.unwrap_err();
+    let error = world.native.pull("x", &nobody, &DirectRoute::new(), &|_| ()).await.unwrap_err();
     assert!(matches!(error, Error::Backend(_)), "{error:?}");
     let malformed =
         Registry { reference: "UPPER case".to_owned(), transport: Transport::Https, hosts: vec![] };
-    let error = world.native.pull("x", &malformed, &|_| ()).await.unwrap_err();
+    let error = world.native.pull("x", &malformed, &DirectRoute::new(), &|_| ()).await.unwrap_err();
     assert!(matches!(error, Error::Invalid(_)), "{error:?}");
     assert!(world.native.templates().await.unwrap().is_empty());
 }

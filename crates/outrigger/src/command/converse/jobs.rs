@@ -167,7 +167,7 @@ async fn take_up(
     let screen = Screen::keeping();
     let config = &project_servers::of_session(paths, config, &spec, &screen)?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
-    let servers = outside::servers(config)?;
+    let servers = outside::servers(paths, config).await?;
     let engine = compose::engine(paths, config, &store, &opened, &backends, servers)?;
     let mut rows = screen.kept();
     rows.extend(recapitulation(&session, &state));

@@ -56,7 +56,7 @@ pub(super) async fn pull(
     output: Output,
 ) -> Outcome<u8> {
     let native = compose::native(paths, config, None).await?;
-    let made = image::pull(&native, name, source, &mut Screen::new(output)).await;
+    let made = image::pull(paths, &native, name, source, &mut Screen::new(output)).await;
     tell(&made.map_err(|error| failed(&error))?, output)
 }
 

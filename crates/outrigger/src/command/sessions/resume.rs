@@ -66,7 +66,7 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
         Box::pin(model_of(paths, &config, &store, &before, &spec.model, &more, &screen)).await?;
     let config = project_servers::of_session(paths, &config, &spec, &screen)?;
     let backends = compose::backends(paths, &config, Some(&store.served)).await?;
-    let servers = outside::servers(&config)?;
+    let servers = outside::servers(paths, &config).await?;
     let engine = compose::engine(paths, &config, &store, &opened, &backends, servers)?;
     let network = network.map(|words| network::of_session(&before, &words)).transpose()?;
     network::secrets_are_there(&*store.sqlite, network.as_deref().unwrap_or_default()).await?;
