@@ -51,6 +51,8 @@ pub(crate) const PLACEHOLDER_PREFIX_BYTES_MAX: usize = 16;
 /// Bytes of the master key.
 pub(crate) const MASTER_KEY_BYTES: usize = 32;
 
+/// Listeners of a sandbox: that of its proxy, and those to which names lead.
+pub(crate) const LISTENERS_MAX: usize = 4;
 /// Connections of a sandbox at once. Above it nothing is accepted, and the backlog waits.
 pub(crate) const CONNECTIONS_MAX: usize = 256;
 /// Connections of a sandbox to the outside at once. Above it requests are refused.

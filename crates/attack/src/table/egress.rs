@@ -75,7 +75,11 @@ pub(super) const ROWS: &[Row] = &[
         65,
         "different hosts in CONNECT, TLS and the request",
         &[but(
-            outside("three names", act!(streams::three_names), &["refused", "mismatch"]),
+            outside(
+                "three names",
+                act!(streams::three_names),
+                &["refused", "mismatch", "not_granted"],
+            ),
             &[(": one host", PASSED)],
         )],
     ),
@@ -231,7 +235,12 @@ pub(super) const ROWS: &[Row] = &[
         "data in the names that are asked for",
         &[but(
             outside("labels", act!(places::labels), REFUSED),
-            &[NOTHING_LEFT, ("a name beneath one that is granted", known(&["passed"], CARRIED))],
+            &[
+                NOTHING_LEFT,
+                ("names/asked", held(&["told where names lead"])),
+                ("names/beside", held(&["no answer"])),
+                ("a name beneath one that is granted", known(&["passed"], CARRIED)),
+            ],
         )],
     ),
     row(

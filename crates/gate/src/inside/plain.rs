@@ -1,4 +1,5 @@
-//! What a connection from inside says first: CONNECT, or requests with whole URLs.
+//! What a connection from inside says first: CONNECT, or requests with whole URLs, or, where a
+//! name led it here, requests for a path.
 //!
 //! Owns which of them is which, and that a request goes where it says in every place where
 //! it says it.
@@ -20,7 +21,7 @@ use super::relay::relay;
 use super::session::Session;
 use super::socket::Socket;
 use super::strict::Strict;
-use super::{caller, serving, tunnel};
+use super::{caller, captured, serving, tunnel};
 use crate::host::{Target, parse_authority};
 use crate::network::Scheme;
 
@@ -121,7 +122,7 @@ async fn connect(session: &Session, request: &Request<Incoming>) -> Result<Targe
     }
 }
 
-/// The target of a request with a whole URL.
+/// The target of a request with a whole URL, or of one that a name led here.
 fn whole(request: &Request<Incoming>) -> Result<Target, Denied> {
     let uri = request.uri();
     let malformed = |words: &str| Err((None, Denial::malformed(words)));
@@ -132,6 +133,9 @@ fn whole(request: &Request<Incoming>) -> Result<Target, Denied> {
         }
         (Some(_), _) => return malformed("only http and https are passed on."),
         (None, _) => {
+            if let Some(target) = captured::target(request) {
+                return agreed(request, target);
+            }
             return malformed("this is a proxy, which takes CONNECT and requests with whole URLs.");
         }
     };
@@ -139,5 +143,9 @@ fn whole(request: &Request<Incoming>) -> Result<Target, Denied> {
         return malformed("the URL does not name a host in its one spelling.");
     };
     let target = Target { scheme: Scheme::Http, host, port: port.unwrap_or(Scheme::Http.port()) };
+    agreed(request, target)
+}
+
+fn agreed(request: &Request<Incoming>, target: Target) -> Result<Target, Denied> {
     if hosts_agree(request, &target) { Ok(target) } else { Err((Some(target), mismatch())) }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 mod callers;
+mod captured;
 mod grants;
 mod hostile;
 mod names;

@@ -72,7 +72,7 @@ impl GateEgress {
         id: &SandboxId,
         words: &[String],
         answers: &HostAnswers,
-        listener: Option<OwnedFd>,
+        listeners: Vec<OwnedFd>,
     ) -> Result<(OpenedNetwork, Vec<SealedSecret>), EgressError> {
         let mut network = network(words, &self.mirrors, proxy());
         network.grants.extend(answers.grants());
@@ -81,9 +81,9 @@ impl GateEgress {
         let opened = match self.attended.load(Ordering::Relaxed) {
             true => {
                 let declined = answers.declined();
-                client.open_asking(id, &network, &secrets, declined, listener).await
+                client.open_asking(id, &network, &secrets, declined, listeners).await
             }
-            false => client.open(id, &network, &secrets, listener).await,
+            false => client.open(id, &network, &secrets, listeners).await,
         };
         let opened = opened.map_err(|error| EgressError(error.to_string()))?;
         Ok((opened, secrets))
@@ -104,8 +104,8 @@ impl GateEgress {
         let failed = |error: &dyn std::fmt::Display| EgressError(error.to_string());
         let sink = Arc::new(RelayedConnections::start(self.client.clone(), id.clone()));
         let listener = networks.listen(id, sink).await.map_err(|error| failed(&error))?;
-        let carried = listener.descriptor.is_none().then_some(listener.port);
-        let told = self.tell(id, words, answers, listener.descriptor).await?;
+        let carried = listener.descriptors.is_empty().then_some(listener.port);
+        let told = self.tell(id, words, answers, listener.descriptors).await?;
         let (OpenedNetwork { authority, placeholders }, secrets) = told;
         let mirrors = words.iter().any(|word| word == PACKAGES).then_some(&self.mirrors);
         let name = format!("network-{}", uuid::Uuid::new_v4().simple());
@@ -172,7 +172,7 @@ impl Egress for GateEgress {
             allowed = answers.take_allowed();
             if answers.end_command() {
                 // Where the gate can't be told it has ended, with all that it granted.
-                let _ = self.tell(id, words, answers, None).await;
+                let _ = self.tell(id, words, answers, Vec::new()).await;
             }
         }
         // A gate that ended has nothing to tell any more, and the next command opens anew.
@@ -215,7 +215,7 @@ impl Egress for GateEgress {
             return Ok(());
         };
         answers.add(host, answer).map_err(EgressError)?;
-        self.tell(sandbox, words, answers, None).await.map(drop)
+        self.tell(sandbox, words, answers, Vec::new()).await.map(drop)
     }
 
     async fn close(&self, id: &SandboxId) {
