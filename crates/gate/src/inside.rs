@@ -22,6 +22,7 @@ mod sieve;
 mod socket;
 mod strict;
 mod tunnel;
+mod websocket;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

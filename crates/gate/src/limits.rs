@@ -94,6 +94,8 @@ pub(crate) const CHUNK_EXTRA_BYTES_MAX: usize = 16 << 10;
 pub(crate) const READ_BYTES: usize = 8 << 10;
 /// Streams at once in one connection of HTTP/2, and connections to the outside that one inside has.
 pub(crate) const STREAMS_MAX: u32 = 100;
+/// Bytes of a websocket that are read at once, each way.
+pub(crate) const FRAMES_BYTES: usize = 16 << 10;
 /// Connections to the outside that wait to be used again, for one inside.
 pub(crate) const IDLE_UPSTREAMS_MAX: usize = 8;
 /// For the head of a request, from its first byte.

@@ -201,7 +201,11 @@ pub(super) const ROWS: &[Row] = &[
         &[but(
             outside("upgrades", act!(requests::upgrades), MALFORMED),
             &[
-                ("websocket", known(MALFORMED, "There are no websockets")),
+                (
+                    "websocket to a host that was named",
+                    known(&["the wish left"], "Frames of websockets are not looked through"),
+                ),
+                ("websocket where reading is", held(&["method"])),
                 // Served as the HTTP/1.1 that it is.
                 ("h2c", PASSED),
             ],

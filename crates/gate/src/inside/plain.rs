@@ -4,11 +4,10 @@
 //! Owns which of them is which, and that a request goes where it says in every place where
 //! it says it.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::{OnUpgrade, Parts};
 use hyper::{Method, Request, Response};
@@ -47,6 +46,9 @@ pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
     let connection = serving::one().serve_connection(TokioIo::new(stream), service);
     let connection = pin!(connection.with_upgrades());
     serving::drive(connection, session, None).await;
+    if let Some(websocket) = session.switched() {
+        return websocket.pass::<Socket>().await;
+    }
     let onward = onward.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some((target, upgrade)) = onward else { return };
     let Ok(upgraded) = upgrade.await else { return };
@@ -57,16 +59,6 @@ pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
         _ => return,
     };
     Box::pin(tunnel::serve(session, target, stream)).await;
-}
-
-impl<S> serving::Graceful for http1::UpgradeableConnection<Inside, S>
-where
-    S: hyper::service::HttpService<Incoming, ResBody = Outgoing>,
-    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    fn finish(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
 }
 
 async fn answer(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http2;
 use hyper::service::{HttpService, service_fn};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -114,8 +114,11 @@ async fn serve_one(session: &Arc<Session>, target: &Target, stream: Tls) {
             }
         }
     });
-    let connection = pin!(serving::one().serve_connection(TokioIo::new(stream), service));
-    serving::drive(connection, session, Some(target)).await;
+    let connection = serving::one().serve_connection(TokioIo::new(stream), service);
+    serving::drive(pin!(connection.with_upgrades()), session, Some(target)).await;
+    if let Some(websocket) = session.switched() {
+        websocket.pass::<Tls>().await;
+    }
 }
 
 async fn serve_two(session: &Arc<Session>, target: &Target, stream: Tls) {
@@ -130,16 +133,6 @@ async fn serve_two(session: &Arc<Session>, target: &Target, stream: Tls) {
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
     serving::drive(pin!(connection), session, Some(target)).await;
-}
-
-impl<S> Graceful for http1::Connection<TokioIo<Strict<Tls>>, S>
-where
-    S: HttpService<Incoming, ResBody = Outgoing>,
-    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    fn finish(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
 }
 
 impl<S> Graceful for http2::Connection<TokioIo<Tls>, S, TokioExecutor>

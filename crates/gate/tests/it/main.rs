@@ -14,3 +14,4 @@ mod secrets;
 mod smuggling;
 mod support;
 mod upstream;
+mod websockets;
