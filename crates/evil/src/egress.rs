@@ -1,12 +1,13 @@
 //! The way out as a program inside uses it, and the search for what must not be inside.
 //!
-//! Owns three modes: `wire` gives whoever has this program's terminal one connection to the
-//! way out, byte for byte; `slow` begins many requests and ends none; `hunt` looks for a word
+//! Owns four modes: `wire` gives whoever has this program's terminal one connection to the
+//! way out, byte for byte; `slow` begins many requests and ends none; `names`
+//! has data in names that it asks for; `hunt` looks for a word
 //! that it is told backwards, so that it never holds the word itself.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,8 +22,9 @@ const READY: u8 = 6;
 pub(crate) fn run(words: &[String]) -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        ["wire", port] => wire(port),
+        ["wire", place] => wire(place),
         ["slow", port, count] => slow(port, count),
+        ["names"] => names(),
         ["hunt", word] => {
             hunt(word.as_bytes());
             Ok(())
@@ -30,10 +32,6 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
         _ => return ExitCode::from(2),
     };
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn connect(port: &str) -> std::io::Result<TcpStream> {
-    TcpStream::connect(("127.0.0.1", port.parse().unwrap_or_default()))
 }
 
 fn pass(mut from: impl Read, mut to: impl Write) {
@@ -45,9 +43,9 @@ fn pass(mut from: impl Read, mut to: impl Write) {
     }
 }
 
-fn wire(port: &str) -> std::io::Result<()> {
+fn wire(place: &str) -> std::io::Result<()> {
     sys::raw_terminal();
-    let socket = connect(port)?;
+    let socket = TcpStream::connect(place)?;
     let (typed, mut shown) = (
         File::from(std::io::stdin().as_fd().try_clone_to_owned()?),
         File::from(std::io::stdout().as_fd().try_clone_to_owned()?),
@@ -59,11 +57,35 @@ fn wire(port: &str) -> std::io::Result<()> {
     Ok(())
 }
 
+/// A question for the address of a name that carries something (RFC 1035, 4.1), asked where
+/// names are asked for, and of another that could be there.
+fn names() -> std::io::Result<()> {
+    let mut question = b"\xab\xcd\x01\0\0\x01\0\0\0\0\0\0".to_vec();
+    for label in [&[b'a'; 63][..], b"carried", b"evil", b"example"] {
+        question.push(label.len() as u8);
+        question.extend_from_slice(label);
+    }
+    question.extend_from_slice(b"\0\0\x01\0\x01");
+    for (what, place) in [("names/asked", "127.64.0.1:53"), ("names/beside", "127.64.0.2:53")] {
+        let socket = UdpSocket::bind("0.0.0.0:0")?;
+        socket.set_read_timeout(Some(Duration::from_millis(limits::NAMES_MS_MAX)))?;
+        let mut answer = [0; 512];
+        let came = socket.connect(place).and_then(|()| socket.send(&question));
+        let saw = match came.and_then(|_| socket.recv(&mut answer)) {
+            Ok(length) if answer[..length].ends_with(&[127, 64, 0, 1]) => "told where names lead",
+            Ok(_) => "another answer",
+            Err(_) => "no answer",
+        };
+        Report.say(what, saw);
+    }
+    Ok(())
+}
+
 /// Half a head on each of many connections. Says how many of them were closed.
 fn slow(port: &str, count: &str) -> std::io::Result<()> {
     let mut open = Vec::new();
     for _ in 0..count.parse().unwrap_or(0_u32) {
-        let mut socket = connect(port)?;
+        let mut socket = TcpStream::connect(format!("127.0.0.1:{port}"))?;
         socket.write_all(b"GET http://good.test/ HTTP/1.1\r\nHost: go")?;
         socket.set_nonblocking(true)?;
         open.push(socket);

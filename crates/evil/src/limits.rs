@@ -2,6 +2,8 @@
 
 /// How long slow requests wait to be ended.
 pub(crate) const SLOW_SECONDS_MAX: u64 = 40;
+/// How long an answer about a name is waited for.
+pub(crate) const NAMES_MS_MAX: u64 = 2_000;
 /// Files that a hunt looks into.
 pub(crate) const FILES_MAX: usize = 20_000;
 /// Bytes of each.

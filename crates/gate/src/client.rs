@@ -56,8 +56,9 @@ impl NetworkClient {
 
     /// Opens a sandbox's network or changes it. Repeating it is harmless. What is not granted
     /// any more ends, also where it is under way. `secrets`: those that its programs may use,
-    /// each where its terms say, which is granted by them. `listener`: the TCP listener
-    /// inside; without one the last stays.
+    /// each where its terms say, which is granted by them. `listeners`: the TCP listeners
+    /// inside, at most 4; without any the last stay. A program says by its first bytes whether it
+    /// takes one for a proxy or for the host that it names.
     ///
     /// # Errors
     /// [`Error::Refused`] for a name, a grant or a secret that can't be, otherwise as the
@@ -67,9 +68,10 @@ impl NetworkClient {
         sandbox: &str,
         network: &Network,
         secrets: &[SealedSecret],
-        listener: Option<OwnedFd>,
+        listeners: impl IntoIterator<Item = OwnedFd> + Send,
     ) -> Result<OpenedNetwork, Error> {
-        self.open_with(sandbox, network, secrets, None, listener).await
+        let listeners = listeners.into_iter().collect();
+        self.open_with(sandbox, network, secrets, None, listeners).await
     }
 
     /// Opens as [`Self::open`] does, and lets somebody be asked about public hosts that no grant
@@ -84,9 +86,10 @@ impl NetworkClient {
         network: &Network,
         secrets: &[SealedSecret],
         declined: &[Destination],
-        listener: Option<OwnedFd>,
+        listeners: impl IntoIterator<Item = OwnedFd> + Send,
     ) -> Result<OpenedNetwork, Error> {
-        self.open_with(sandbox, network, secrets, Some(declined.to_vec()), listener).await
+        let (listeners, declined) = (listeners.into_iter().collect(), Some(declined.to_vec()));
+        self.open_with(sandbox, network, secrets, declined, listeners).await
     }
 
     async fn open_with(
@@ -95,11 +98,11 @@ impl NetworkClient {
         network: &Network,
         secrets: &[SealedSecret],
         declined: Option<Vec<Destination>>,
-        listener: Option<OwnedFd>,
+        listeners: Vec<OwnedFd>,
     ) -> Result<OpenedNetwork, Error> {
         let (sandbox, network, secrets) = (sandbox.to_owned(), network.clone(), secrets.to_vec());
         let request = Request::Open { sandbox, network, secrets, declined };
-        let ask = move |place: &Place| place.ask(&request, listener.as_ref());
+        let ask = move |place: &Place| place.ask(&request, &listeners);
         match self.with(ask).await? {
             Answer::Opened(opened) => Ok(opened),
             other => Err(failure(other)),
@@ -118,7 +121,7 @@ impl NetworkClient {
         value: SecretValue,
     ) -> Result<SealedSecret, Error> {
         let request = Request::Seal { id: id.map(str::to_owned), terms, value };
-        match self.with(move |place: &Place| place.ask(&request, None)).await? {
+        match self.with(move |place: &Place| place.ask(&request, &[])).await? {
             Answer::Sealed(sealed) => Ok(sealed),
             other => Err(failure(other)),
         }
@@ -131,7 +134,7 @@ impl NetworkClient {
     /// As the system says.
     pub async fn revoke(&self, secret: &str) -> Result<(), Error> {
         let request = Request::Revoke { secret: secret.to_owned() };
-        match self.with(move |place: &Place| place.ask_if_there(&request, None)).await? {
+        match self.with(move |place: &Place| place.ask_if_there(&request, &[])).await? {
             Some(Answer::Taken) | None => Ok(()),
             Some(other) => Err(failure(other)),
         }
@@ -144,7 +147,8 @@ impl NetworkClient {
     /// it has all the connections that it may have.
     pub async fn connection(&self, sandbox: &str, connection: OwnedFd) -> Result<(), Error> {
         let request = Request::Connection { sandbox: sandbox.to_owned() };
-        let ask = move |place: &Place| place.ask_if_there(&request, Some(&connection));
+        let ask =
+            move |place: &Place| place.ask_if_there(&request, std::slice::from_ref(&connection));
         match self.with(ask).await? {
             Some(Answer::Taken) => Ok(()),
             Some(other) => Err(failure(other)),
@@ -159,7 +163,7 @@ impl NetworkClient {
     /// As the system says.
     pub async fn is_open(&self, sandbox: &str) -> Result<bool, Error> {
         let request = Request::Look { sandbox: sandbox.to_owned() };
-        let answer = self.with(move |place: &Place| place.ask_if_there(&request, None)).await?;
+        let answer = self.with(move |place: &Place| place.ask_if_there(&request, &[])).await?;
         Ok(matches!(answer, Some(Answer::Taken)))
     }
 
@@ -170,7 +174,7 @@ impl NetworkClient {
     /// As the system says.
     pub async fn gone(&self, sandbox: &str) -> Result<(), Error> {
         let request = Request::Look { sandbox: sandbox.to_owned() };
-        let held = self.with(move |place: &Place| place.hold_if_there(&request, None)).await?;
+        let held = self.with(move |place: &Place| place.hold_if_there(&request, &[])).await?;
         let Some((Answer::Taken, stream)) = held else { return Ok(()) };
         let waiting = stream.set_nonblocking(true).and_then(|()| stream.try_into());
         let stream: tokio::net::UnixStream = waiting.map_err(Error::io("watch the gate"))?;
@@ -194,7 +198,7 @@ impl NetworkClient {
     /// [`Error::Unknown`] where it is not open.
     pub async fn questions(&self, sandbox: &str) -> Result<Vec<Destination>, Error> {
         let request = Request::Questions { sandbox: sandbox.to_owned() };
-        match self.with(move |place: &Place| place.ask_if_there(&request, None)).await? {
+        match self.with(move |place: &Place| place.ask_if_there(&request, &[])).await? {
             Some(Answer::Questions(questions)) => Ok(questions),
             Some(other) => Err(failure(other)),
             None => Err(Error::Unknown),
@@ -211,7 +215,7 @@ impl NetworkClient {
     }
 
     async fn told(&self, request: Request) -> Result<Flows, Error> {
-        match self.with(move |place: &Place| place.ask_if_there(&request, None)).await? {
+        match self.with(move |place: &Place| place.ask_if_there(&request, &[])).await? {
             Some(Answer::Flows(flows)) => Ok(flows),
             Some(other) => Err(failure(other)),
             None => Ok(Flows::default()),
@@ -256,15 +260,15 @@ fn left(error: &io::Error) -> bool {
 
 impl Place {
     /// Asks, starting a gate if there is none.
-    fn ask(&self, request: &Request, fd: Option<&OwnedFd>) -> Result<Answer, Error> {
-        Ok(self.hold(request, fd)?.0)
+    fn ask(&self, request: &Request, fds: &[OwnedFd]) -> Result<Answer, Error> {
+        Ok(self.hold(request, fds)?.0)
     }
 
     /// As [`Place::ask`], with the connection, which ends when it is dropped.
-    fn hold(&self, request: &Request, fd: Option<&OwnedFd>) -> Result<(Answer, UnixStream), Error> {
+    fn hold(&self, request: &Request, fds: &[OwnedFd]) -> Result<(Answer, UnixStream), Error> {
         let (mut started, mut busy) = (0, 0);
         loop {
-            if let Some(held) = self.hold_if_there(request, fd)? {
+            if let Some(held) = self.hold_if_there(request, fds)? {
                 return Ok(held);
             }
             match self.start()? {
@@ -290,33 +294,30 @@ impl Place {
     }
 
     /// Asks only a gate that is there.
-    fn ask_if_there(
-        &self,
-        request: &Request,
-        fd: Option<&OwnedFd>,
-    ) -> Result<Option<Answer>, Error> {
-        Ok(self.hold_if_there(request, fd)?.map(|(answer, _)| answer))
+    fn ask_if_there(&self, request: &Request, fds: &[OwnedFd]) -> Result<Option<Answer>, Error> {
+        Ok(self.hold_if_there(request, fds)?.map(|(answer, _)| answer))
     }
 
     fn hold_if_there(
         &self,
         request: &Request,
-        fd: Option<&OwnedFd>,
+        fds: &[OwnedFd],
     ) -> Result<Option<(Answer, UnixStream)>, Error> {
-        match self.try_ask(request, fd) {
+        match self.try_ask(request, fds) {
             Ok(held) => Ok(Some(held)),
             Err(error) if left(&error) => Ok(None),
             Err(error) => Err(Error::io("ask the gate")(error)),
         }
     }
 
-    fn try_ask(&self, request: &Request, fd: Option<&OwnedFd>) -> io::Result<(Answer, UnixStream)> {
+    fn try_ask(&self, request: &Request, fds: &[OwnedFd]) -> io::Result<(Answer, UnixStream)> {
         let bytes = protocol::encode(request, limits::REQUEST_BYTES_MAX)?;
         let mut stream = self.connect()?;
         let limit = Some(Duration::from_millis(limits::REQUEST_MS_MAX));
         stream.set_read_timeout(limit)?;
         stream.set_write_timeout(limit)?;
-        let sent = passing::send(&stream, &bytes, fd.map(AsFd::as_fd))?;
+        let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+        let sent = passing::send(&stream, &bytes, &fds)?;
         stream.write_all(&bytes[sent..])?;
         let mut prefix = [0; protocol::LENGTH_BYTES];
         stream.read_exact(&mut prefix)?;

@@ -7,6 +7,7 @@ mod activity;
 mod answer;
 mod body;
 mod caller;
+mod captured;
 mod exchange;
 mod http;
 mod names;
@@ -21,6 +22,7 @@ mod sieve;
 mod socket;
 mod strict;
 mod tunnel;
+mod websocket;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -36,8 +38,22 @@ pub(crate) async fn serve(fd: OwnedFd, sandbox: Arc<Sandbox>) {
     // A socket that can't be waited for is closed, which is all that can be said on it.
     let Ok(socket) = Socket::new(fd, Arc::clone(&session.activity)) else { return };
     tokio::select! {
-        () = Box::pin(plain::serve(&session, socket)) => {}
+        () = Box::pin(begin(&session, socket)) => {}
         () = session.sandbox.revoked(&session.targets) => {}
         () = session.activity.overdue() => {}
     }
+}
+
+/// A handshake of TLS begins with it (RFC 8446, 5.1), and no request of HTTP does.
+const TLS_HANDSHAKE: u8 = 22;
+
+/// Serves what a connection says that it is. What came where does not matter: each way is
+/// allowed the same.
+async fn begin(session: &Arc<Session>, socket: Socket) {
+    if session.sandbox.authority.is_some()
+        && matches!(socket.first().await, Ok(Some(TLS_HANDSHAKE)))
+    {
+        return captured::serve(session, socket).await;
+    }
+    plain::serve(session, socket).await;
 }

@@ -1,7 +1,7 @@
 //! What a gate is asked and what it answers, as bytes.
 //!
 //! Owns the form: four bytes of length, little end first, then JSON. One request and one
-//! answer to a connection; a descriptor comes with the first byte of a request.
+//! answer to a connection; descriptors come with the first byte of a request.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,17 +16,17 @@ use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 
 /// Where a gate that speaks this form is asked, in its directory. A change of the form changes
 /// the name, so that a gate of an older program is left alone and ends by itself.
-pub(crate) const SOCKET: &str = "gate-3.sock";
+pub(crate) const SOCKET: &str = "gate-4.sock";
 /// What the name of each caller begins with, which is that of its socket beside it.
 pub(crate) const CALLER: &str = "caller-";
 /// What such a gate holds.
-pub(crate) const LOCK: &str = "gate-3.lock";
+pub(crate) const LOCK: &str = "gate-4.lock";
 
 /// What is asked.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Opens or changes a network. The descriptor, if any, is its listener.
+    /// Opens or changes a network. The descriptors, if any, are its listeners.
     Open {
         sandbox: String,
         network: Network,

@@ -35,7 +35,7 @@ struct Connection {
 struct Frame {
     bytes: Vec<u8>,
     /// Goes with its first byte.
-    passed: Option<OwnedFd>,
+    passed: Vec<OwnedFd>,
 }
 
 /// All hosts that are connected.
@@ -70,7 +70,7 @@ impl Connections {
             outbox_bytes: 0,
             broken: false,
         };
-        connection.send(&self.hello, None);
+        connection.send(&self.hello, Vec::new());
         self.opened += 1;
         self.all.insert(self.opened, connection);
         Ok(())
@@ -84,16 +84,21 @@ impl Connections {
     /// Sends an answer; to a connection that is gone it is dropped.
     pub(crate) fn reply(&mut self, caller: Caller, reply: GuestReply) {
         if let Some(connection) = self.all.get_mut(&caller.connection) {
-            connection.send(&FromGuest::Reply { request: caller.request, reply }, None);
+            connection.send(&FromGuest::Reply { request: caller.request, reply }, Vec::new());
         }
     }
 
-    /// Sends an answer with a descriptor, to a connection that is a socket.
-    pub(crate) fn reply_passing(&mut self, caller: Caller, reply: GuestReply, passed: OwnedFd) {
+    /// Sends an answer with descriptors, to a connection that is a socket.
+    pub(crate) fn reply_passing(
+        &mut self,
+        caller: Caller,
+        reply: GuestReply,
+        passed: Vec<OwnedFd>,
+    ) {
         if let Some(connection) = self.all.get_mut(&caller.connection) {
             let message = FromGuest::Reply { request: caller.request, reply };
             // Standard streams take none.
-            let passed = Some(passed).filter(|_| connection.output.is_none());
+            let passed = if connection.output.is_none() { passed } else { Vec::new() };
             connection.send(&message, passed);
         }
     }
@@ -101,7 +106,7 @@ impl Connections {
     /// Sends a piece of a connection that is carried.
     pub(crate) fn relay(&mut self, connection: u64, flow: u64, piece: RelayPiece) {
         if let Some(connection) = self.all.get_mut(&connection) {
-            connection.send(&FromGuest::Relayed { flow, piece }, None);
+            connection.send(&FromGuest::Relayed { flow, piece }, Vec::new());
         }
     }
 
@@ -113,7 +118,7 @@ impl Connections {
     /// Has a host perform an operation on a served tree.
     pub(crate) fn ask_tree(&mut self, connection: u64, number: u64, op: TreeOp) {
         if let Some(connection) = self.all.get_mut(&connection) {
-            connection.send(&FromGuest::Tree { number, op }, None);
+            connection.send(&FromGuest::Tree { number, op }, Vec::new());
         }
     }
 
@@ -160,7 +165,7 @@ impl Connection {
         self.outbox_bytes < limits::OUTBOX_BYTES_MAX
     }
 
-    fn send(&mut self, message: &FromGuest, passed: Option<OwnedFd>) {
+    fn send(&mut self, message: &FromGuest, passed: Vec<OwnedFd>) {
         let frame = wire::encode(message).or_else(|error| match message {
             // Better a typed refusal than silence.
             FromGuest::Reply { request, reply: GuestReply::Files(_) } => {
@@ -204,13 +209,13 @@ impl Connection {
         let output = self.output.as_ref().unwrap_or(&self.input);
         while let Some(frame) = self.outbox.front_mut() {
             let rest = &frame.bytes[self.written..];
-            let sent = match &frame.passed {
-                None => rustix::io::write(output, rest),
-                Some(passed) => control::pass(output, rest, passed.as_fd()),
+            let sent = match frame.passed.is_empty() {
+                true => rustix::io::write(output, rest),
+                false => control::pass(output, rest, &frame.passed),
             };
             match sent {
                 Ok(length) => {
-                    frame.passed = None;
+                    frame.passed.clear();
                     self.written += length;
                     self.outbox_bytes -= length;
                 }

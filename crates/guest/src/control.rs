@@ -61,15 +61,15 @@ pub(crate) fn take(
     Ok((length.bytes, fds))
 }
 
-/// Sends bytes, and a descriptor with the first of them.
+/// Sends bytes, and descriptors with the first of them.
 pub(crate) fn pass(
     socket: impl AsFd,
     bytes: &[u8],
-    passed: BorrowedFd<'_>,
+    passed: &[OwnedFd],
 ) -> rustix::io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(limits::PASSED_FDS_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let passed = [passed];
+    let passed: Vec<_> = passed.iter().map(AsFd::as_fd).collect();
     if !ancillary.push(SendAncillaryMessage::ScmRights(&passed)) {
         return Err(Errno::NOBUFS);
     }

@@ -93,6 +93,15 @@ pub(crate) const REST_BYTES_MAX: usize = 32 << 10;
 /// Descriptors that come with it: of outputs, of what is kept, and of each served tree. Those
 /// that a clone begins with are fewer.
 pub(crate) const REST_FDS_MAX: usize = 2 + outrigger_sandbox::limits::SERVED_MAX;
+/// Descriptors that go out with one answer: of the listeners.
+pub(crate) const PASSED_FDS_MAX: usize = 1 + outrigger_sandbox::capture::PORTS.len();
+/// Bytes of a question for a name: what UDP carries of it without extensions (RFC 1035, 4.2.1).
+pub(crate) const NAME_QUESTION_BYTES_MAX: usize = 512;
+/// Bytes of a name and of a part of it (RFC 1035, 2.3.4).
+pub(crate) const NAME_BYTES_MAX: usize = 255;
+pub(crate) const LABEL_BYTES_MAX: usize = 63;
+/// For how long programs may remember where a name led, in seconds.
+pub(crate) const NAME_TTL_S: u32 = 60;
 /// Entries at the top of an image's root in which commands may write; a further one is
 /// read alone.
 pub(crate) const ROOT_ENTRIES_MAX: usize = 1_024;

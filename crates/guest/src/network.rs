@@ -1,36 +1,72 @@
-//! The way out of the sandbox: one listener on its own loopback.
+//! The way out of the sandbox: listeners on its own loopback.
 //!
-//! Owns the listener, for as long as the guest lives. Who accepts on it is somebody outside,
-//! who is handed the descriptor, or the [`relay`], which carries each connection. Nothing here
-//! reaches anything.
+//! Owns the listeners, for as long as the guest lives: the one that programs know as their
+//! proxy, and those at the address to which every name leads ([`names`]), for programs that
+//! know of none. Who accepts on them is somebody outside, who is handed the descriptors, or the
+//! [`relay`], which carries each connection. Nothing here reaches anything.
 
+mod names;
 pub(crate) mod relay;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 
-use outrigger_sandbox::Error;
 use outrigger_sandbox::wire::RelayPiece;
+use outrigger_sandbox::{Error, capture};
 
 use crate::connection::Connections;
+use crate::limits;
 use crate::scratch::Scratch;
+use crate::sys;
 use relay::Relay;
 
-/// The listener, once somebody asked for it.
+/// The listeners, once somebody asked for them.
 #[derive(Debug, Default)]
 pub(crate) struct Network {
-    listener: Option<TcpListener>,
+    /// That of the proxy is the first.
+    listeners: Vec<TcpListener>,
+    names: Option<UdpSocket>,
     relay: Relay,
 }
 
+/// What of it is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NetworkToken {
+    /// By its place among the listeners.
+    Listener(usize),
+    Names,
+    Flow(u64),
+}
+
 impl Network {
-    /// Listens, and gives the port and a descriptor to hand out.
-    pub(crate) fn listen(&mut self) -> Result<(u16, OwnedFd), Error> {
+    /// Listens, and gives the port of the proxy and descriptors to hand out.
+    pub(crate) fn listen(&mut self) -> Result<(u16, Vec<OwnedFd>), Error> {
         let failed = |error: io::Error| Error::Backend(format!("the guest can't listen: {error}"));
-        let listener = self.listener().map_err(failed)?;
-        let port = listener.local_addr().map_err(failed)?.port();
-        Ok((port, listener.try_clone().map_err(failed)?.into()))
+        if self.listeners.is_empty() {
+            self.listeners.push(listener(Ipv4Addr::LOCALHOST, 0).map_err(failed)?);
+        }
+        self.capture();
+        let port = self.listeners[0].local_addr().map_err(failed)?.port();
+        let handed = self.listeners.iter().map(|it| Ok(it.try_clone()?.into()));
+        Ok((port, handed.collect::<io::Result<_>>().map_err(failed)?))
+    }
+
+    /// Listens where names lead. A port that a program has for all addresses stays its own, and
+    /// a kernel that keeps low ports to itself takes none of this: there is the proxy still.
+    fn capture(&mut self) {
+        let known = |port: u16| {
+            let mut known = self.listeners.iter().filter_map(|it| it.local_addr().ok());
+            known.any(|at| at == SocketAddrV4::new(capture::ADDRESS, port).into())
+        };
+        let missing = capture::PORTS.into_iter().filter(|port| !known(*port));
+        let made = missing.filter_map(|port| listener(capture::ADDRESS, port).ok());
+        let made: Vec<_> = made.collect();
+        self.listeners.extend(made);
+        // No name leads to where nobody listens.
+        if self.names.is_none() && self.listeners.len() > 1 {
+            self.names = names_socket().ok();
+        }
     }
 
     /// Listens, and has a connection carry what connects.
@@ -38,16 +74,6 @@ impl Network {
         let (port, _) = self.listen()?;
         self.relay.carry_by(connection);
         Ok(port)
-    }
-
-    fn listener(&mut self) -> io::Result<&TcpListener> {
-        if self.listener.is_none() {
-            let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
-            // Whoever accepts waits by polling.
-            listener.set_nonblocking(true)?;
-            self.listener = Some(listener);
-        }
-        Ok(self.listener.as_ref().expect("it was made just now"))
     }
 
     /// Takes what the host sends for a connection that is carried.
@@ -61,27 +87,62 @@ impl Network {
         self.relay.hear(connection, flow, piece, to);
     }
 
-    /// Adds what to wait for; `None` stands for the listener.
-    pub(crate) fn poll(&self, to: &Connections, mut add: impl FnMut(libc::pollfd, Option<u64>)) {
-        if let Some(listener) = &self.listener
-            && self.relay.has_room(to)
-        {
-            add(crate::sys::pollfd(listener, libc::POLLIN), None);
+    /// Adds what to wait for.
+    pub(crate) fn poll(&self, to: &Connections, mut add: impl FnMut(libc::pollfd, NetworkToken)) {
+        if let Some(names) = &self.names {
+            add(sys::pollfd(names, libc::POLLIN), NetworkToken::Names);
         }
-        self.relay.poll(to, |fd, flow| add(fd, Some(flow)));
+        if self.relay.has_room(to) {
+            for (place, listener) in self.listeners.iter().enumerate() {
+                add(sys::pollfd(listener, libc::POLLIN), NetworkToken::Listener(place));
+            }
+        }
+        self.relay.poll(to, |fd, flow| add(fd, NetworkToken::Flow(flow)));
     }
 
     /// Moves one thing.
-    pub(crate) fn ready(&mut self, flow: Option<u64>, scratch: &mut Scratch, to: &mut Connections) {
-        match (flow, &self.listener) {
-            (Some(flow), _) => self.relay.ready(flow, scratch, to),
-            (None, Some(listener)) => self.relay.accept(listener.as_fd(), to),
-            (None, None) => {}
+    pub(crate) fn ready(
+        &mut self,
+        token: NetworkToken,
+        scratch: &mut Scratch,
+        to: &mut Connections,
+    ) {
+        match token {
+            NetworkToken::Flow(flow) => self.relay.ready(flow, scratch, to),
+            // Room that was there for each of them may have been for one.
+            NetworkToken::Listener(place) if self.relay.has_room(to) => {
+                self.relay.accept(self.listeners[place].as_fd(), to);
+            }
+            NetworkToken::Listener(_) => {}
+            NetworkToken::Names => self.names.iter().for_each(answer),
         }
     }
 
     /// Lets go of what was carried by a connection that is gone.
     pub(crate) fn step(&mut self, to: &Connections) {
         self.relay.step(to);
+    }
+}
+
+fn listener(address: Ipv4Addr, port: u16) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(SocketAddrV4::new(address, port))?;
+    // Whoever accepts waits by polling.
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn names_socket() -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(SocketAddrV4::new(capture::ADDRESS, capture::NAMES_PORT))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// Answers one question, so that who asks many holds up nothing else.
+fn answer(socket: &UdpSocket) {
+    let mut question = [0; limits::NAME_QUESTION_BYTES_MAX];
+    let Ok((length, from)) = socket.recv_from(&mut question) else { return };
+    if let Some(answer) = names::answer(&question[..length]) {
+        // Who does not hear it asks again.
+        let _ = socket.send_to(&answer, from);
     }
 }

@@ -17,7 +17,7 @@ use crate::exec::caller::Caller;
 use crate::exec::running::Pipe;
 use crate::files::Files;
 use crate::fuse::FuseServer;
-use crate::network::Network;
+use crate::network::{Network, NetworkToken};
 use crate::scratch::Scratch;
 use crate::sleep::Sleep;
 use crate::{control, limits, listen, sys};
@@ -88,7 +88,7 @@ enum Token {
     Files,
     Served(usize),
     Connection(u64),
-    Network(Option<u64>),
+    Network(NetworkToken),
     Pipe(i32, Pipe),
     Drain,
 }
@@ -160,7 +160,7 @@ impl Guest {
         add(sys::pollfd(&self.files.wake, libc::POLLIN), Token::Files);
         self.fuse.poll(|fd, number| add(fd, Token::Served(number)));
         self.connections.poll(|fd, number| add(fd, Token::Connection(number)));
-        self.network.poll(&self.connections, |fd, flow| add(fd, Token::Network(flow)));
+        self.network.poll(&self.connections, |fd, token| add(fd, Token::Network(token)));
     }
 
     /// Moves one thing; says whether to go on.
@@ -180,7 +180,7 @@ impl Guest {
                     self.perform(number, request);
                 }
             }
-            Token::Network(flow) => self.network.ready(flow, scratch, &mut self.connections),
+            Token::Network(token) => self.network.ready(token, scratch, &mut self.connections),
             Token::Pipe(pid, pipe) => self.commands.ready(pid, pipe, &mut self.connections),
             Token::Drain => self.commands.drain(),
         }
@@ -283,9 +283,9 @@ impl Guest {
             GuestRequest::Serve => self.fuse.serve(connection),
             GuestRequest::Tree { number, result } => self.fuse.answer(connection, number, result),
             GuestRequest::Listen => match self.network.listen() {
-                Ok((port, listener)) => {
+                Ok((port, listeners)) => {
                     let reply = GuestReply::Listening(Ok(port));
-                    self.connections.reply_passing(caller, reply, listener);
+                    self.connections.reply_passing(caller, reply, listeners);
                 }
                 Err(error) => {
                     self.connections.reply(caller, GuestReply::Listening(Err(error)));

@@ -10,7 +10,7 @@ use bollard::models::{
     ResourcesUlimits,
 };
 use outrigger_sandbox::cpu::CpuQuota;
-use outrigger_sandbox::{CreateOutcome, CreateSpec, Error, Generation, SandboxId};
+use outrigger_sandbox::{CreateOutcome, CreateSpec, Error, Generation, SandboxId, capture};
 
 use crate::engine::Engine;
 use crate::maker::{Access, VolumeMount};
@@ -63,6 +63,10 @@ fn cores() -> ResourcesUlimits {
     let most = Some(limits::CORE_BYTES_MAX);
     ResourcesUlimits { name: Some("core".to_owned()), soft: most, hard: most }
 }
+
+/// The first port that needs no right, of the container's own network: names lead to ports
+/// below 1024. Daemons have it so by default, but for some.
+const LOW_PORTS: &str = "net.ipv4.ip_unprivileged_port_start";
 
 /// How an empty folder is mounted.
 const EMPTY: &str = "ro,nosuid,nodev,noexec,size=4k,mode=555";
@@ -192,6 +196,10 @@ impl Plan<'_> {
             privileged: Some(false),
             readonly_rootfs: Some(true),
             network_mode: Some("none".to_owned()),
+            // Answered there as soon as it has a way out, and what is searched beyond is nobody's.
+            dns: Some(vec![capture::ADDRESS.to_string()]),
+            dns_search: Some(vec![".".to_owned()]),
+            sysctls: Some(HashMap::from([(LOW_PORTS.to_owned(), "0".to_owned())])),
             ipc_mode: Some("private".to_owned()),
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
             shm_size: Some(limits::SHM_BYTES),

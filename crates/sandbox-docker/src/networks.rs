@@ -27,7 +27,7 @@ impl Networks for Docker {
         let mut carried = context.carried.lock().await;
         carried.retain(|_, stream| stream.is_open());
         if let Some(known) = carried.get(id).filter(|it| it.generation == seen.generation) {
-            return Ok(Listener { port: known.port, descriptor: None });
+            return Ok(Listener { port: known.port, descriptors: Vec::new() });
         }
         match seen.doing {
             ContainerState::Running => {}
@@ -41,6 +41,6 @@ impl Networks for Docker {
         let stream = carry(streams.0, streams.1, sink).await?;
         let port = stream.port;
         carried.insert(id.clone(), stream);
-        Ok(Listener { port, descriptor: None })
+        Ok(Listener { port, descriptors: Vec::new() })
     }
 }

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod capabilities;
+pub mod capture;
 pub mod cpu;
 mod error;
 mod exec;

@@ -132,16 +132,19 @@ pub trait ConnectionSink: Send + Sync {
 pub struct Listener {
     /// A port of the sandbox's own `127.0.0.1`.
     pub port: u16,
-    /// The listening socket itself, to accept on: it outlives whoever asked for it. Without
-    /// it each connection goes to the [`ConnectionSink`], for as long as the asker lives.
-    pub descriptor: Option<OwnedFd>,
+    /// The listening sockets themselves, to accept on: that of the port, and those of
+    /// [`crate::capture::PORTS`] that were free. They outlive whoever asked for them. Where there
+    /// are none each connection goes to the [`ConnectionSink`], for as long as the asker lives.
+    pub descriptors: Vec<OwnedFd>,
 }
 
 /// Gives sandboxes a way out: a listener inside, whose connections somebody outside takes.
 /// A backend that has it declares [`crate::NetworkMode::Gate`].
 #[async_trait]
 pub trait Networks: Send + Sync + Debug {
-    /// Has the guest of a living sandbox listen, and says where. Repeating it gives the same
+    /// Has the guest of a living sandbox listen, and says where. From then on names lead to
+    /// [`crate::capture::ADDRESS`], and what connects there comes the same way. Repeating it
+    /// gives the same
     /// port in the same [`Generation`]; where connections go to a sink, that stays the first one
     /// of this process. [`Error::Absent`] if the sandbox does not live.
     async fn listen(

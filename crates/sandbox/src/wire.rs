@@ -66,8 +66,9 @@ pub enum GuestRequest {
         result: Result<TreeReply, FileError>,
     },
     /// Listen on a port of the sandbox's own loopback, where nothing but its programs
-    /// connects. Answer: [`GuestReply::Listening`], and beside its frame, on a connection that
-    /// is a socket, the descriptor of the listener (`SCM_RIGHTS`, see unix(7)).
+    /// connects, and on those of [`crate::capture`]. Answer: [`GuestReply::Listening`], and beside
+    /// its frame, on a connection that is a socket, the descriptors of the listeners
+    /// (`SCM_RIGHTS`, see unix(7)).
     Listen,
     /// As [`GuestRequest::Listen`], where descriptors can't be passed: from now on this
     /// connection carries what connects there, until it ends or another one says so.
@@ -167,7 +168,7 @@ pub enum GuestReply {
     Thawed(Result<(), Error>),
     /// The answer to a file operation.
     Files(Result<FileReply, Error>),
-    /// The port that it listens on.
+    /// The first port that it listens on.
     Listening(Result<u16, Error>),
 }
 

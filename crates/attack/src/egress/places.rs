@@ -159,6 +159,8 @@ pub(crate) async fn labels(stage: OnStage) -> ProbeResult {
         let (came, _) = room.connect(&format!("{name}:443")).await?;
         all.push(seen(format!("connect {name:.20}"), came));
     }
+    let said = room.room.evil(&["egress", "names"], |_| {}).await?;
+    all.extend(said.lines.into_iter().map(|(name, saw)| seen(name, saw)));
     all.push(left(&world));
     let request = "GET / HTTP/1.1\r\nHost: §\r\n\r\n";
     let beneath = word(room.https("data.wide.test", request).await?.as_ref());

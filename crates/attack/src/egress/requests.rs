@@ -72,7 +72,7 @@ pub(crate) async fn upgrades(stage: OnStage) -> ProbeResult {
     let world = GateWorld::new(stage).await?;
     let room = world.usual_room("upgrades").await?;
     let mut all = Vec::new();
-    for (name, upgrade) in [("websocket", "websocket"), ("another", "x, h2"), ("h2c", "h2c")] {
+    for (name, upgrade) in [("another", "x, h2"), ("h2c", "h2c")] {
         let request = format!(
             "GET / HTTP/1.1\r\nHost: §\r\nConnection: Upgrade, HTTP2-Settings\r\n\
              Upgrade: {upgrade}\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\nX-Token: @\r\n\r\n"
@@ -86,7 +86,20 @@ pub(crate) async fn upgrades(stage: OnStage) -> ProbeResult {
         };
         all.push(seen(name, saw));
     }
-    room.room.end().await?;
+    let wish = "GET / HTTP/1.1\r\nHost: §\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let mut reading = grant("good.test", Scheme::Https);
+    reading.methods = vec!["GET".to_owned()];
+    let reader = world.room("reader", &world.network(vec![reading]), &[]).await?;
+    for (name, room) in
+        [("websocket to a host that was named", room), ("websocket where reading is", reader)]
+    {
+        let reply = room.https("good.test", wish).await?;
+        let left = world.hosts.take().requests.concat().to_ascii_lowercase().contains("upgrade");
+        let saw = if left { "the wish left".to_owned() } else { word(reply.as_ref()) };
+        all.push(seen(name, saw));
+        room.room.end().await?;
+    }
     Ok(all)
 }
 

@@ -45,6 +45,22 @@ pub(crate) async fn three_names(stage: OnStage) -> ProbeResult {
         let what = if one { "one host" } else { "several hosts" };
         all.push(seen(format!("{connect}, {name}, {host}: {what}"), saw));
     }
+    for number in 0..HOSTS.len().pow(2) {
+        let [name, host] = [number / 3, number % 3].map(|it| HOSTS[it]);
+        let saw = match room.straight(Some(name)).await? {
+            Some(mut stream) => {
+                let request = room.filled(host, GET);
+                word(ask(&mut stream, request.as_bytes()).await.as_ref())
+            }
+            None => "refused".to_owned(),
+        };
+        let one = name == host && host != "evil.test";
+        let what = if one { "one host" } else { "several hosts" };
+        all.push(seen(format!("without CONNECT, {name}, {host}: {what}"), saw));
+    }
+    let mut wire = room.captured(80).await?;
+    let saw = word(ask(&mut wire, room.filled("evil.test", GET).as_bytes()).await.as_ref());
+    all.push(seen("without TLS, evil.test: several hosts", saw));
     for authority in ["good.test", "other.test", "evil.test"] {
         world.hosts.take();
         let sent = [preface(&[]), headers(1, WHOLE, &head(authority, "/"))].concat();
@@ -81,6 +97,9 @@ pub(crate) async fn not_tls(stage: OnStage) -> ProbeResult {
     }
     let tunnel = room.tunnel("good.test:443", None, &room.authority, &[]).await?;
     all.push(seen("no name", if tunnel.is_none() { "closed, nothing left" } else { "passed" }));
+    let straight = room.straight(None).await?;
+    let saw = if straight.is_none() { "closed, nothing left" } else { "passed" };
+    all.push(seen("no name, without CONNECT", saw));
     room.room.end().await?;
     Ok(all)
 }

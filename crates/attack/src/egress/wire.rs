@@ -3,6 +3,7 @@
 //! Owns the way of its bytes: by a terminal of the evil program, which passes them on as they
 //! are. So TLS and all that is malformed is made here, and yet comes from inside.
 
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use outrigger_sandbox::{Input, Output, OutputSink, TerminalSize};
@@ -26,10 +27,10 @@ impl OutputSink for WireSink {
     }
 }
 
-/// A connection from inside to a port of its own loopback. It ends when it is dropped.
-pub(super) async fn wire(room: &Room, port: u16) -> Result<DuplexStream, String> {
+/// A connection from inside to a place of its own loopback. It ends when it is dropped.
+pub(super) async fn wire(room: &Room, place: SocketAddrV4) -> Result<DuplexStream, String> {
     let (mut ours, theirs) = tokio::io::duplex(limits::WIRE_BYTES);
-    let mut request = room.request(&[EVIL, "egress", "wire", &port.to_string()]);
+    let mut request = room.request(&[EVIL, "egress", "wire", &place.to_string()]);
     request.terminal = Some(TerminalSize { rows: 24, columns: 80 });
     request.stdout_bytes_max = limits::WIRE_OUTPUT_BYTES_MAX;
     request.deadline_ms = limits::ATTACK_MS_MAX;

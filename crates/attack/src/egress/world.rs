@@ -4,6 +4,7 @@
 //! it, by the backend's listener, or by its connections where it can't hand that out.
 
 use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use outrigger_gate::{
     Grant, Network, NetworkClient, Proxy, Refusal, Scheme, SealedSecret, SecretPlace, SecretTerms,
     SecretValue, ServerLaunch,
 };
-use outrigger_sandbox::{ConnectionSink, SandboxId};
+use outrigger_sandbox::{ConnectionSink, SandboxId, capture};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
@@ -174,7 +175,7 @@ impl GateWorld {
         let listener = self.stage.target().networks.listen(&room.id, sink).await;
         let listener = listener.map_err(|error| format!("no way out: {error}"))?;
         let opened =
-            self.client.open(room.id.as_str(), network, secrets, listener.descriptor).await;
+            self.client.open(room.id.as_str(), network, secrets, listener.descriptors).await;
         let opened = opened.map_err(|error| format!("the gate: {error}"))?;
         let placeholder = opened.placeholders.get(NAME).cloned().unwrap_or_default();
         Ok(GateRoom { room, authority: opened.authority, placeholder, port: listener.port })
@@ -235,7 +236,12 @@ fn carry(client: NetworkClient, id: SandboxId) -> CarriedConnections {
 impl GateRoom {
     /// A connection of a program inside to its way out.
     pub(super) async fn wire(&self) -> Result<DuplexStream, String> {
-        wire(&self.room, self.port).await
+        wire(&self.room, SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.port)).await
+    }
+
+    /// A connection to where every name leads.
+    pub(super) async fn captured(&self, port: u16) -> Result<DuplexStream, String> {
+        wire(&self.room, SocketAddrV4::new(capture::ADDRESS, port)).await
     }
 
     /// A request to the gate as to a proxy.
@@ -263,19 +269,15 @@ impl GateRoom {
         if word != "passed" {
             return Ok(None);
         }
-        let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(trusted.as_bytes()).flatten() {
-            roots.add(certificate).map_err(|error| error.to_string())?;
-        }
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?;
-        let mut config = config.with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        let name = ServerName::try_from(name.unwrap_or("127.0.0.1").to_owned());
-        let name = name.map_err(|error| error.to_string())?;
-        Ok(TlsConnector::from(Arc::new(config)).connect(name, wire).await.ok())
+        tls(wire, name, trusted, protocols).await
+    }
+
+    /// TLS as the first thing that is said where every name leads.
+    pub(super) async fn straight(
+        &self,
+        name: Option<&str>,
+    ) -> Result<Option<TlsStream<DuplexStream>>, String> {
+        tls(self.captured(443).await?, name, &self.authority, &[]).await
     }
 
     /// The request of a program that means well, by TLS: `§` stands for the host, `@` for the
@@ -295,4 +297,26 @@ impl GateRoom {
         let length = self.placeholder.len().to_string();
         template.replace('§', host).replace('#', &length).replace('@', &self.placeholder)
     }
+}
+
+/// TLS for a name (none: an address), trusting an authority. `None`: it did not come about.
+async fn tls(
+    wire: DuplexStream,
+    name: Option<&str>,
+    trusted: &str,
+    protocols: &[&[u8]],
+) -> Result<Option<TlsStream<DuplexStream>>, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(trusted.as_bytes()).flatten() {
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let mut config = config.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    let name = ServerName::try_from(name.unwrap_or("127.0.0.1").to_owned());
+    let name = name.map_err(|error| error.to_string())?;
+    Ok(TlsConnector::from(Arc::new(config)).connect(name, wire).await.ok())
 }

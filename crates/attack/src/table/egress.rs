@@ -75,7 +75,11 @@ pub(super) const ROWS: &[Row] = &[
         65,
         "different hosts in CONNECT, TLS and the request",
         &[but(
-            outside("three names", act!(streams::three_names), &["refused", "mismatch"]),
+            outside(
+                "three names",
+                act!(streams::three_names),
+                &["refused", "mismatch", "not_granted"],
+            ),
             &[(": one host", PASSED)],
         )],
     ),
@@ -197,7 +201,11 @@ pub(super) const ROWS: &[Row] = &[
         &[but(
             outside("upgrades", act!(requests::upgrades), MALFORMED),
             &[
-                ("websocket", known(MALFORMED, "There are no websockets")),
+                (
+                    "websocket to a host that was named",
+                    known(&["the wish left"], "Frames of websockets are not looked through"),
+                ),
+                ("websocket where reading is", held(&["method"])),
                 // Served as the HTTP/1.1 that it is.
                 ("h2c", PASSED),
             ],
@@ -231,7 +239,12 @@ pub(super) const ROWS: &[Row] = &[
         "data in the names that are asked for",
         &[but(
             outside("labels", act!(places::labels), REFUSED),
-            &[NOTHING_LEFT, ("a name beneath one that is granted", known(&["passed"], CARRIED))],
+            &[
+                NOTHING_LEFT,
+                ("names/asked", held(&["told where names lead"])),
+                ("names/beside", held(&["no answer"])),
+                ("a name beneath one that is granted", known(&["passed"], CARRIED)),
+            ],
         )],
     ),
     row(

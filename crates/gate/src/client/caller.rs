@@ -58,7 +58,7 @@ impl NetworkClient {
     ) -> Result<(UnixStream, BTreeMap<String, String>), Error> {
         let (network, secrets) = (network.clone(), secrets.to_vec());
         let request = Request::Call { caller: caller.to_owned(), network, secrets };
-        match self.with(move |place: &Place| place.hold(&request, None)).await? {
+        match self.with(move |place: &Place| place.hold(&request, &[])).await? {
             (Answer::Opened(opened), lease) => Ok((lease, opened.placeholders)),
             (other, _) => Err(failure(other)),
         }

@@ -112,7 +112,7 @@ async fn fresh(
         .handshake(io)
         .await
         .map_err(failed)?;
-    run(connection, end);
+    run(connection.with_upgrades(), end);
     let dialect = whole.map_or(Dialect::One, Dialect::Whole);
     Ok(Upstream { sender: Sender::One(sender), dialect })
 }

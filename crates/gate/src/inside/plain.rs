@@ -1,13 +1,13 @@
-//! What a connection from inside says first: CONNECT, or requests with whole URLs.
+//! What a connection from inside says first: CONNECT, or requests with whole URLs, or, where a
+//! name led it here, requests for a path.
 //!
 //! Owns which of them is which, and that a request goes where it says in every place where
 //! it says it.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::{OnUpgrade, Parts};
 use hyper::{Method, Request, Response};
@@ -20,7 +20,7 @@ use super::relay::relay;
 use super::session::Session;
 use super::socket::Socket;
 use super::strict::Strict;
-use super::{caller, serving, tunnel};
+use super::{caller, captured, serving, tunnel};
 use crate::host::{Target, parse_authority};
 use crate::network::Scheme;
 
@@ -46,6 +46,9 @@ pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
     let connection = serving::one().serve_connection(TokioIo::new(stream), service);
     let connection = pin!(connection.with_upgrades());
     serving::drive(connection, session, None).await;
+    if let Some(websocket) = session.switched() {
+        return websocket.pass::<Socket>().await;
+    }
     let onward = onward.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some((target, upgrade)) = onward else { return };
     let Ok(upgraded) = upgrade.await else { return };
@@ -56,16 +59,6 @@ pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
         _ => return,
     };
     Box::pin(tunnel::serve(session, target, stream)).await;
-}
-
-impl<S> serving::Graceful for http1::UpgradeableConnection<Inside, S>
-where
-    S: hyper::service::HttpService<Incoming, ResBody = Outgoing>,
-    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    fn finish(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
 }
 
 async fn answer(
@@ -121,7 +114,7 @@ async fn connect(session: &Session, request: &Request<Incoming>) -> Result<Targe
     }
 }
 
-/// The target of a request with a whole URL.
+/// The target of a request with a whole URL, or of one that a name led here.
 fn whole(request: &Request<Incoming>) -> Result<Target, Denied> {
     let uri = request.uri();
     let malformed = |words: &str| Err((None, Denial::malformed(words)));
@@ -132,6 +125,9 @@ fn whole(request: &Request<Incoming>) -> Result<Target, Denied> {
         }
         (Some(_), _) => return malformed("only http and https are passed on."),
         (None, _) => {
+            if let Some(target) = captured::target(request) {
+                return agreed(request, target);
+            }
             return malformed("this is a proxy, which takes CONNECT and requests with whole URLs.");
         }
     };
@@ -139,5 +135,9 @@ fn whole(request: &Request<Incoming>) -> Result<Target, Denied> {
         return malformed("the URL does not name a host in its one spelling.");
     };
     let target = Target { scheme: Scheme::Http, host, port: port.unwrap_or(Scheme::Http.port()) };
+    agreed(request, target)
+}
+
+fn agreed(request: &Request<Incoming>, target: Target) -> Result<Target, Denied> {
     if hosts_agree(request, &target) { Ok(target) } else { Err((Some(target), mismatch())) }
 }

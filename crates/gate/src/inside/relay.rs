@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, UPGRADE};
+use hyper::upgrade::OnUpgrade;
 use hyper::{Request, Response, StatusCode, Version};
 
+use super::activity::UnderWay;
 use super::answer::Denial;
 use super::body::Outgoing;
 use super::exchange::{exchange, line};
@@ -15,11 +17,12 @@ use super::http;
 use super::pool::Key;
 use super::secrets::Guard;
 use super::session::Session;
+use super::websocket::{self, WebSocket, lists};
 use crate::flow::Refusal;
 use crate::host::Target;
 use crate::outside::Failure;
 use crate::rule::RequestLine;
-use crate::sandbox::Outcome;
+use crate::sandbox::{Outcome, Row};
 
 /// Passes a request on to its target, of which the caller knows that the request names it.
 pub(super) async fn relay(
@@ -47,22 +50,28 @@ impl From<Failure> for Denial {
 async fn try_relay(
     session: &Arc<Session>,
     target: &Target,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Result<Response<Outgoing>, Denial> {
     session.count();
     let under_way = session.activity.begin();
     session.sandbox.requests.turn().await;
+    // Callers have no use for them.
+    let wished = session.sandbox.authority.is_some() && websocket::is_wished(&request);
+    let method = if wished { websocket::METHOD } else { request.method().as_str() };
     let uri = request.uri();
-    let asked =
-        RequestLine { method: request.method().as_str(), path: uri.path(), query: uri.query() };
+    let asked = RequestLine { method, path: uri.path(), query: uri.query() };
     let permission = session.ask_request(target, asked)?;
-    if wants_upgrade(&request) {
-        let words = "the network of sandboxes passes on no protocol but HTTP (no Upgrade).";
+    if !wished && wants_upgrade(&request) {
+        let words = "the network of sandboxes passes on HTTP and websockets, and no other Upgrade.";
         return Err(Denial::new(Refusal::Malformed, StatusCode::NOT_IMPLEMENTED, words));
     }
+    let inside = wished.then(|| hyper::upgrade::on(&mut request));
     let many = request.version() == Version::HTTP_2;
     let (mut head, mut body) = request.into_parts();
     http::clean_request(&mut head.headers);
+    if wished {
+        websocket::say(&mut head.headers);
+    }
     let mut guard = Guard::new(session, &permission, target);
     let first = guard.begin(&mut head, &mut body).await?;
     let key = Key { target: target.clone(), private: permission.private };
@@ -85,40 +94,73 @@ async fn try_relay(
     if let Some(denial) = guard.misplaced() {
         return Err(denial);
     }
-    let response = response?;
-    let (mut head, mut body) = response.into_parts();
-    // What the operator's proxy wants is for the operator, and hosts have no business with it.
-    if head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
-        let words = format!("the proxy on the way to {} wants another password.", target.host);
-        return Err(Denial::new(Refusal::Unreachable, StatusCode::BAD_GATEWAY, words));
+    let asked = SentRequest { session, target, row, under_way, inside };
+    asked.answer(guard, response?).await
+}
+
+/// A request that was sent, and whose answer is there.
+struct SentRequest<'a> {
+    session: &'a Session,
+    target: &'a Target,
+    row: Arc<Row>,
+    under_way: UnderWay,
+    /// The connection from inside, if the request asked for a websocket.
+    inside: Option<OnUpgrade>,
+}
+
+impl SentRequest<'_> {
+    /// What goes back to the program.
+    async fn answer(
+        self,
+        mut guard: Guard<'_>,
+        mut response: Response<Incoming>,
+    ) -> Result<Response<Outgoing>, Denial> {
+        let Self { session, target, row, under_way, inside } = self;
+        let inside = inside.filter(|_| websocket::is_agreed(&response));
+        let switched = inside.map(|inside| (inside, hyper::upgrade::on(&mut response)));
+        let (mut head, mut body) = response.into_parts();
+        if switched.is_none() {
+            is_fit(session, target, head.status)?;
+        }
+        http::clean_response(&mut head.headers);
+        let first = guard.take_minted(&head.headers, &mut body).await?;
+        let sieve = guard.inside(&mut head.headers)?;
+        row.received(http::size(&head.headers));
+        head.version = Version::HTTP_11;
+        head.extensions = hyper::http::Extensions::new();
+        if let Some((inside, outside)) = switched {
+            websocket::say(&mut head.headers);
+            let room = session.sandbox.outside_room_now().ok_or_else(Failure::crowded)?;
+            session.switch(WebSocket { inside, outside, row, under_way, room });
+            return Ok(Response::from_parts(head, Outgoing::empty()));
+        }
+        Ok(Response::from_parts(head, Outgoing::to_inside(first, body, sieve, row, under_way)))
     }
-    if head.status == StatusCode::MISDIRECTED_REQUEST && session.sandbox.is_caller() {
+}
+
+/// Whether a program is to see a status.
+fn is_fit(session: &Session, target: &Target, status: StatusCode) -> Result<(), Denial> {
+    let words = match status {
+        // What the operator's proxy wants is for the operator, and hosts have no business with it.
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            format!("the proxy on the way to {} wants another password.", target.host)
+        }
         // To callers this status is the gate's own word.
-        let words = format!("{} says that it is another host (HTTP 421).", target.host);
-        return Err(Denial::new(Refusal::Unreachable, StatusCode::BAD_GATEWAY, words));
-    }
-    if head.status.is_informational() {
-        let words = format!("{} changed the protocol without being asked.", target.host);
-        return Err(Denial::new(Refusal::Unreachable, StatusCode::BAD_GATEWAY, words));
-    }
-    http::clean_response(&mut head.headers);
-    let first = guard.take_minted(&head.headers, &mut body).await?;
-    let sieve = guard.inside(&mut head.headers)?;
-    row.received(http::size(&head.headers));
-    head.version = Version::HTTP_11;
-    head.extensions = hyper::http::Extensions::new();
-    Ok(Response::from_parts(head, Outgoing::to_inside(first, body, sieve, row, under_way)))
+        StatusCode::MISDIRECTED_REQUEST if session.sandbox.is_caller() => {
+            format!("{} says that it is another host (HTTP 421).", target.host)
+        }
+        status if status.is_informational() => {
+            format!("{} changed the protocol without being asked.", target.host)
+        }
+        _ => return Ok(()),
+    };
+    Err(Denial::new(Refusal::Unreachable, StatusCode::BAD_GATEWAY, words))
 }
 
 /// Whether another protocol is asked for. HTTP/2 without TLS is not: the request can be
 /// served as it is.
 fn wants_upgrade<B>(request: &Request<B>) -> bool {
-    let has = |name, word: &str| {
-        request.headers().get_all(name).iter().any(|value| {
-            let value = value.to_str().unwrap_or_default();
-            value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word))
-        })
-    };
-    request.headers().contains_key(UPGRADE) && has(CONNECTION, "upgrade") && !has(UPGRADE, "h2c")
-        || request.method() == hyper::Method::CONNECT
+    let headers = request.headers();
+    let asks = headers.contains_key(UPGRADE) && lists(headers, &CONNECTION, "upgrade");
+    asks && !lists(headers, &UPGRADE, "h2c") || request.method() == hyper::Method::CONNECT
 }

@@ -5,7 +5,10 @@
 use std::pin::Pin;
 
 use hyper::Response;
+use hyper::body::Incoming;
+use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
+use hyper::service::HttpService;
 
 use super::answer::Denial;
 use super::body::Outgoing;
@@ -18,6 +21,17 @@ use crate::limits;
 pub(super) trait Graceful: Future<Output = Result<(), hyper::Error>> {
     /// Ends it after what is under way.
     fn finish(self: Pin<&mut Self>);
+}
+
+impl<I, S> Graceful for http1::UpgradeableConnection<I, S>
+where
+    I: Read + Write + Send + Unpin + 'static,
+    S: HttpService<Incoming, ResBody = Outgoing>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn finish(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
 }
 
 /// HTTP/1, as strict as hyper is.

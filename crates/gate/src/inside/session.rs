@@ -3,8 +3,8 @@
 //! Owns what is counted and kept for it. Everything here ends with it, connections to the
 //! outside included.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::StatusCode;
 use tokio::sync::{Notify, watch};
@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 use super::activity::Activity;
 use super::answer::Denial;
 use super::pool::Pool;
+use super::websocket::WebSocket;
 use crate::flow::Refusal;
 use crate::host::Target;
 use crate::limits;
@@ -30,6 +31,7 @@ pub(super) struct Session {
     pub(super) pool: Pool,
     /// Held while one is dialled for a connection that has many requests at a time.
     pub(super) dialling: tokio::sync::Mutex<()>,
+    websocket: Mutex<Option<WebSocket>>,
     requests: AtomicU64,
     full: Notify,
     alive: watch::Sender<()>,
@@ -55,6 +57,7 @@ impl Session {
             targets: Targets::default(),
             pool: Pool::default(),
             dialling: tokio::sync::Mutex::default(),
+            websocket: Mutex::default(),
             requests: AtomicU64::new(0),
             full: Notify::new(),
             alive: watch::Sender::new(()),
@@ -75,6 +78,16 @@ impl Session {
             denial.status = StatusCode::MISDIRECTED_REQUEST;
         }
         denial
+    }
+
+    /// Has the connection carry frames, once the answer is sent that says so.
+    pub(super) fn switch(&self, websocket: WebSocket) {
+        *self.websocket.lock().unwrap_or_else(PoisonError::into_inner) = Some(websocket);
+    }
+
+    /// What the connection is to carry instead of requests.
+    pub(super) fn switched(&self) -> Option<WebSocket> {
+        self.websocket.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Counts a request.

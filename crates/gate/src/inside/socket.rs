@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rustix::net::{AddressFamily, RecvFlags, recv};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::activity::Activity;
@@ -37,6 +37,21 @@ impl Socket {
             Stream::Tcp(stream)
         };
         Ok(Self { stream, activity })
+    }
+}
+
+impl Socket {
+    /// The first byte, which stays to be read, as soon as it is there. `None`: there is none.
+    pub(super) async fn first(&self) -> io::Result<Option<u8>> {
+        let mut first = [0];
+        let length = match &self.stream {
+            Stream::Tcp(stream) => stream.peek(&mut first).await?,
+            Stream::Unix(stream) => {
+                let peek = || Ok(recv(stream, &mut first, RecvFlags::PEEK)?.1);
+                stream.async_io(Interest::READABLE, peek).await?
+            }
+        };
+        Ok((length > 0).then_some(first[0]))
     }
 }
 

@@ -63,8 +63,9 @@ impl<S> Strict<S> {
         Arc::clone(&self.fault)
     }
 
-    /// The stream as it is, from behind a head of CONNECT.
+    /// The stream as it is, from behind the head of a request for something else.
     pub(super) fn open(mut self) -> Self {
+        self.activity.head_ended();
         self.state = State::Open;
         self
     }

@@ -1,6 +1,6 @@
-//! What comes after CONNECT.
+//! TLS for a host: what comes after CONNECT.
 //!
-//! Owns that it is TLS for the host that CONNECT named, and that every request in it names
+//! Owns that it is for the host that CONNECT named, and that every request in it names
 //! the same: three names, one host.
 
 use std::convert::Infallible;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http2;
 use hyper::service::{HttpService, service_fn};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::time::timeout;
-use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::rustls::server::Acceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 use super::body::Outgoing;
 use super::names::{hosts_agree, mismatch};
@@ -30,33 +30,54 @@ use crate::host::Target;
 use crate::limits;
 
 type Tls = TlsStream<Strict<Socket>>;
+/// The first that a program says, before it is answered.
+type Hello = StartHandshake<Strict<Socket>>;
 
 /// Serves what comes behind CONNECT.
 pub(super) async fn serve(session: &Arc<Session>, target: Target, stream: Strict<Socket>) {
-    let stream = match handshake(session, &target, stream).await {
-        Ok(stream) => stream,
-        Err(refusal) => return session.refused(Some(&target), refusal, None),
-    };
-    if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        serve_two(session, &target, stream).await;
-    } else {
-        serve_one(session, &target, stream).await;
+    match begin(session, &target, stream).await {
+        Ok(stream) => serve_requests(session, &target, stream).await,
+        Err(refusal) => session.refused(Some(&target), refusal, None),
     }
 }
 
-async fn handshake(
-    session: &Session,
-    target: &Target,
-    stream: Strict<Socket>,
-) -> Result<Tls, Refusal> {
+/// Serves the requests in it.
+pub(super) async fn serve_requests(session: &Arc<Session>, target: &Target, stream: Tls) {
+    if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+        serve_two(session, target, stream).await;
+    } else {
+        serve_one(session, target, stream).await;
+    }
+}
+
+async fn begin(session: &Session, target: &Target, stream: Strict<Socket>) -> Result<Tls, Refusal> {
+    let hello = hello(stream).await?;
+    if name(&hello).as_deref() != target.host.name() {
+        return Err(Refusal::Mismatch);
+    }
+    handshake(session, target, hello).await
+}
+
+/// Waits for what a program says first.
+pub(super) async fn hello(stream: Strict<Socket>) -> Result<Hello, Refusal> {
     let limit = Duration::from_millis(limits::HANDSHAKE_MS_MAX);
     let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
     let Ok(Ok(hello)) = timeout(limit, hello).await else { return Err(Refusal::NotTls) };
-    // For an address no name may be given (RFC 6066, 3).
-    let name = hello.client_hello().server_name().map(str::to_ascii_lowercase);
-    if name.as_deref() != target.host.name() {
-        return Err(Refusal::Mismatch);
-    }
+    Ok(hello)
+}
+
+/// The host that it names. For an address no name may be given (RFC 6066, 3).
+pub(super) fn name(hello: &Hello) -> Option<String> {
+    hello.client_hello().server_name().map(str::to_ascii_lowercase)
+}
+
+/// Plays a host towards a program.
+pub(super) async fn handshake(
+    session: &Session,
+    target: &Target,
+    hello: Hello,
+) -> Result<Tls, Refusal> {
+    let limit = Duration::from_millis(limits::HANDSHAKE_MS_MAX);
     let authority = session.sandbox.authority.as_ref().ok_or(Refusal::NotTls)?;
     let config = authority.server(&target.host).map_err(|_| Refusal::Limit)?;
     // Who does not trust the authority leaves here, which says nothing about the host.
@@ -93,8 +114,11 @@ async fn serve_one(session: &Arc<Session>, target: &Target, stream: Tls) {
             }
         }
     });
-    let connection = pin!(serving::one().serve_connection(TokioIo::new(stream), service));
-    serving::drive(connection, session, Some(target)).await;
+    let connection = serving::one().serve_connection(TokioIo::new(stream), service);
+    serving::drive(pin!(connection.with_upgrades()), session, Some(target)).await;
+    if let Some(websocket) = session.switched() {
+        websocket.pass::<Tls>().await;
+    }
 }
 
 async fn serve_two(session: &Arc<Session>, target: &Target, stream: Tls) {
@@ -109,16 +133,6 @@ async fn serve_two(session: &Arc<Session>, target: &Target, stream: Tls) {
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
     serving::drive(pin!(connection), session, Some(target)).await;
-}
-
-impl<S> Graceful for http1::Connection<TokioIo<Strict<Tls>>, S>
-where
-    S: HttpService<Incoming, ResBody = Outgoing>,
-    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    fn finish(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
 }
 
 impl<S> Graceful for http2::Connection<TokioIo<Tls>, S, TokioExecutor>

@@ -1,8 +1,8 @@
 //! The authority of a sandbox: the certificate that programs inside trust, and those it signs.
 //!
 //! Owns the keys and the file that keeps them, so that a gate that is started again has the
-//! same authority for the same sandbox. It signs for names that are granted and for no other;
-//! who asks sees to that. No key leaves the process but into that file.
+//! same authority for the same sandbox. It signs for whichever host a program inside asks for, granted or not: nobody else trusts
+//! it. No key leaves the process but into that file.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};

@@ -76,12 +76,12 @@ async fn answer(
     if peer.uid != rustix::process::geteuid() {
         return Ok(None);
     }
-    let (request, fd) = receive(&mut stream).await?;
+    let (request, fds) = receive(&mut stream).await?;
     let mut lease = None;
     let stays = matches!(request, Request::Look { .. } | Request::Call { .. });
     let answer = match request {
         Request::Open { sandbox, network, secrets, declined } => {
-            registry.open(&sandbox, &network, &secrets, declined, fd)
+            registry.open(&sandbox, &network, &secrets, declined, fds)
         }
         Request::Call { caller, network, secrets } => {
             let (answer, opened) = registry.call(&caller, &network, &secrets);
@@ -90,7 +90,7 @@ async fn answer(
         }
         Request::Seal { id, terms, value } => registry.seal(id, terms, &value),
         Request::Revoke { secret } => registry.revoke(&secret),
-        Request::Connection { sandbox } => registry.connection(&sandbox, fd),
+        Request::Connection { sandbox } => registry.connection(&sandbox, fds),
         Request::Look { sandbox } => registry.look(&sandbox),
         Request::Questions { sandbox } => registry.questions(&sandbox),
         Request::Flows { sandbox } => registry.flows(&sandbox),
@@ -114,9 +114,9 @@ async fn answer(
     }
 }
 
-async fn receive(stream: &mut UnixStream) -> io::Result<(Request, Option<OwnedFd>)> {
+async fn receive(stream: &mut UnixStream) -> io::Result<(Request, Vec<OwnedFd>)> {
     let mut prefix = [0; protocol::LENGTH_BYTES];
-    let (got, fd) =
+    let (got, fds) =
         stream.async_io(Interest::READABLE, || passing::receive(&*stream, &mut prefix)).await?;
     if got == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -124,5 +124,5 @@ async fn receive(stream: &mut UnixStream) -> io::Result<(Request, Option<OwnedFd
     stream.read_exact(&mut prefix[got..]).await?;
     let mut bytes = Zeroizing::new(vec![0; protocol::length(prefix, limits::REQUEST_BYTES_MAX)?]);
     stream.read_exact(&mut bytes).await?;
-    Ok((protocol::decode(&bytes)?, fd))
+    Ok((protocol::decode(&bytes)?, fds))
 }

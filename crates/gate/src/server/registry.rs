@@ -40,9 +40,9 @@ pub(super) struct Registry {
 #[derive(Debug)]
 struct Entry {
     sandbox: Arc<Sandbox>,
-    /// Ends the task that accepts, when it is dropped.
-    accepting: Option<oneshot::Sender<()>>,
-    /// A secret was taken from it since it was opened, or its listener broke. Whoever looks opens
+    /// Each ends a task that accepts, when it is dropped.
+    accepting: Vec<oneshot::Sender<()>>,
+    /// A secret was taken from it since it was opened, or a listener broke. Whoever looks opens
     /// it anew.
     is_stale: Arc<AtomicBool>,
 }
@@ -83,10 +83,10 @@ impl Registry {
         network: &Network,
         secrets: &[SealedSecret],
         declined: Option<Vec<Destination>>,
-        fd: Option<OwnedFd>,
+        fds: Vec<OwnedFd>,
     ) -> Answer {
         let rules = self.rules(name, network, secrets).and_then(|rules| rules.asking(declined));
-        match rules.and_then(|rules| self.try_open(name, rules, fd)) {
+        match rules.and_then(|rules| self.try_open(name, rules, fds)) {
             Ok(opened) => Answer::Opened(opened),
             Err(sentence) => Answer::Refused(sentence),
         }
@@ -133,10 +133,10 @@ impl Registry {
         &self,
         name: &str,
         rules: Rules,
-        fd: Option<OwnedFd>,
+        fds: Vec<OwnedFd>,
     ) -> Result<OpenedNetwork, String> {
         let placeholders = rules.secrets.shown();
-        if let Some(fd) = &fd {
+        for fd in &fds {
             listener::check(fd).map_err(|error| format!("the listener is of no use: {error}"))?;
         }
         let mut sandboxes = self.lock();
@@ -158,22 +158,23 @@ impl Registry {
                     .map_err(|error| format!("the sandbox gets no authority: {error}"))?;
                 let outside = Arc::clone(&self.outside);
                 let sandbox = Arc::new(Sandbox::new(rules, Some(authority), outside));
-                entry.insert(Entry { sandbox, accepting: None, is_stale: Arc::default() })
+                entry.insert(Entry { sandbox, accepting: Vec::new(), is_stale: Arc::default() })
             }
         };
-        // Another one, so that the listener before this says nothing of it.
+        // Another one, so that the listeners before this say nothing of it.
         entry.is_stale = Arc::default();
-        if let Some(fd) = fd {
-            entry.accepting = Some(accept(fd, &entry.sandbox, &entry.is_stale));
+        if !fds.is_empty() {
+            let accepting = fds.into_iter().map(|fd| accept(fd, &entry.sandbox, &entry.is_stale));
+            entry.accepting = accepting.collect();
         }
         let authority = entry.sandbox.authority.as_ref();
         let authority = authority.ok_or("a caller has that name")?.pem().to_owned();
         Ok(OpenedNetwork { authority, placeholders })
     }
 
-    pub(super) fn connection(&self, name: &str, fd: Option<OwnedFd>) -> Answer {
+    pub(super) fn connection(&self, name: &str, fds: Vec<OwnedFd>) -> Answer {
         let Some(sandbox) = self.find(name) else { return Answer::Unknown };
-        let Some(fd) = fd else {
+        let Some(fd) = fds.into_iter().next() else {
             return Answer::Refused("no connection came with the request".to_owned());
         };
         if let Err(error) = listener::check_stream(&fd) {

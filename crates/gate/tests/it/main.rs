@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 mod callers;
+mod captured;
 mod flood;
 mod grants;
 mod hostile;
@@ -14,3 +15,4 @@ mod secrets;
 mod smuggling;
 mod support;
 mod upstream;
+mod websockets;

@@ -189,7 +189,7 @@ fn a_listener_that_blocks_ends_alone() {
         // The guest has the same open file, and makes it block.
         listener.set_nonblocking(false).unwrap();
         let mut first = Connection::new(tokio::net::TcpStream::connect(address).await.unwrap());
-        assert_eq!(first.ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap().status, 400);
+        assert_eq!(first.ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap().status, 403);
         let request =
             format!("GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n");
         assert_eq!(good.ask(&request).await.unwrap().status, 200);

@@ -51,6 +51,7 @@ pub(crate) fn go(prepared: OwnedFd, capabilities: CapabilitySet) -> io::Result<(
     doing("name the host", rustix::system::sethostname(b"sandbox"))?;
     doing("bring the loopback interface up", sys::loopback_up())?;
     let proc = doing("make a /proc", new_proc())?;
+    open_low_ports(&proc);
     let owner = doing("look at what the kernel counts", NamespaceOwner::new(&proc))?;
     let mounts = Some(LinkNameSpaceType::Mount);
     doing("enter the prepared root", move_into_link_name_space(prepared.as_fd(), mounts))?;
@@ -91,6 +92,17 @@ fn forget_segments(proc: &OwnedFd) {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     if let Ok(file) = openat(proc, "sys/kernel/shm_rmid_forced", flags, Mode::empty()) {
         let _ = rustix::io::write(file, b"1");
+    }
+}
+
+/// Lets whoever is inside listen on ports below 1024, as in a container of Docker: nobody
+/// outside is served there, and names lead to some of them (ip_unprivileged_port_start in
+/// ip-sysctl). Of this network namespace; where the kernel does not let it, names lead nowhere.
+fn open_low_ports(proc: &OwnedFd) {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let name = "sys/net/ipv4/ip_unprivileged_port_start";
+    if let Ok(file) = openat(proc, name, flags, Mode::empty()) {
+        let _ = rustix::io::write(file, b"0");
     }
 }
 

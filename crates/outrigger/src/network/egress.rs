@@ -78,7 +78,7 @@ impl GateEgress {
         id: &SandboxId,
         words: &[String],
         (answers, rules): (&HostAnswers, &HostRules),
-        listener: Option<OwnedFd>,
+        listeners: Vec<OwnedFd>,
     ) -> Result<(OpenedNetwork, Vec<SealedSecret>), EgressError> {
         let mut network = network(words, &self.mirrors, proxy());
         network.grants.extend(answers.grants());
@@ -92,9 +92,9 @@ impl GateEgress {
         let opened = match self.attended.load(Ordering::Relaxed) {
             true => {
                 let declined = answers.declined();
-                client.open_asking(id, &network, &secrets, &declined, listener).await
+                client.open_asking(id, &network, &secrets, &declined, listeners).await
             }
-            false => client.open(id, &network, &secrets, listener).await,
+            false => client.open(id, &network, &secrets, listeners).await,
         };
         let opened = opened.map_err(|error| EgressError(error.to_string()))?;
         Ok((opened, secrets))
@@ -119,9 +119,9 @@ impl GateEgress {
         said: (&HostAnswers, &HostRules),
     ) -> Result<(BTreeMap<String, String>, Option<u16>), EgressError> {
         let id = sandbox.id();
-        let Listener { port, descriptor } = self.listen(id, backend).await?;
-        let carried = descriptor.is_none().then_some(port);
-        let told = self.tell(id, words, said, descriptor).await?;
+        let Listener { port, descriptors } = self.listen(id, backend).await?;
+        let carried = descriptors.is_empty().then_some(port);
+        let told = self.tell(id, words, said, descriptors).await?;
         let (OpenedNetwork { authority, placeholders }, secrets) = told;
         let mirrors = words.iter().any(|word| word == PACKAGES).then_some(&self.mirrors);
         let name = format!("network-{}", uuid::Uuid::new_v4().simple());
@@ -152,7 +152,7 @@ impl GateEgress {
             HostVerdict::Ask => {}
         }
         // If it is not heard, it is held and looked at again.
-        let _ = self.tell(id, words, (answers, rules), None).await;
+        let _ = self.tell(id, words, (answers, rules), Vec::new()).await;
     }
 
     /// What may be reached is another now: the rules changed, or what they look at.
@@ -161,7 +161,7 @@ impl GateEgress {
         if let Some(SandboxGate::Open { words, answers, rules, .. }) = known.get_mut(id) {
             **rules = now.clone();
             answers.forget_ruled();
-            self.tell(id, words, (answers, rules), None).await?;
+            self.tell(id, words, (answers, rules), Vec::new()).await?;
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ impl Egress for GateEgress {
             if let (Some(SandboxGate::Open { words, answers, rules, .. }), Ok(listener)) =
                 (known.get(id), listener)
             {
-                let _ = self.tell(id, words, (answers, rules), listener.descriptor).await;
+                let _ = self.tell(id, words, (answers, rules), listener.descriptors).await;
             }
             drop(known);
             tokio::time::sleep(Duration::from_millis(limits::GATE_AGAIN_MS)).await;
@@ -250,7 +250,7 @@ impl Egress for GateEgress {
                 allowed = answers.take_allowed();
                 if answers.end_command() {
                     // Where the gate can't be told it has ended, with all that it granted.
-                    let _ = self.tell(id, words, (answers, ruled), None).await;
+                    let _ = self.tell(id, words, (answers, ruled), Vec::new()).await;
                 }
                 rules = Some(ruled.clone());
             }
@@ -307,7 +307,7 @@ impl Egress for GateEgress {
         };
         let grants = of_word(host, &self.mirrors).map_err(EgressError)?;
         answers.add(host, grants, answer);
-        self.tell(sandbox, words, (answers, rules), None).await.map(drop)
+        self.tell(sandbox, words, (answers, rules), Vec::new()).await.map(drop)
     }
 
     async fn close(&self, id: &SandboxId) {

@@ -9,7 +9,7 @@ use std::net::TcpListener;
 
 /// A proxy of the machine's that answers every request itself: so names can be reached that
 /// are nobody's.
-fn proxy() -> u16 {
+pub(crate) fn proxy() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     // It ends with the test's process.

@@ -8,6 +8,7 @@ mod bad_input;
 mod branches;
 mod budgets;
 mod canary;
+mod captured;
 mod completions;
 mod config;
 mod conversation;

@@ -231,7 +231,7 @@ fn a_download_goes_on_under_the_engine_that_takes_over() {
 }
 
 /// An image with one program, which is a shell too.
-fn small_image(world: &World, daemon: &Daemon) -> &'static str {
+pub(crate) fn small_image(world: &World, daemon: &Daemon) -> &'static str {
     let name = "outrigger-network:1";
     let root = world.dir("image/bin", &[]);
     fs::copy("/bin/busybox", root.join("busybox")).expect("busybox-static is installed");

@@ -1,6 +1,6 @@
-//! The way out of native sandboxes: the guest's listener, handed out.
+//! The way out of native sandboxes: the guest's listeners, handed out.
 //!
-//! Must never accept on it.
+//! Must never accept on them.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -40,14 +40,17 @@ fn ask(mut socket: UnixStream) -> Result<Listener, Error> {
     socket.set_read_timeout(limit).and_then(|()| socket.set_write_timeout(limit)).map_err(lost)?;
     let request = wire::encode(&ToGuest { request: 1, ask: GuestRequest::Listen });
     socket.write_all(&request.map_err(broken)?).map_err(lost)?;
-    let (mut frames, mut descriptor) = (FrameBuffer::default(), None::<OwnedFd>);
+    let (mut frames, mut descriptors) = (FrameBuffer::default(), Vec::<OwnedFd>::new());
     let mut bytes = [0; 512];
     loop {
         match frames.take().map_err(broken)? {
             Some(FromGuest::Hello { .. }) => continue,
             Some(FromGuest::Reply { reply: GuestReply::Listening(port), .. }) => {
-                let descriptor = Some(descriptor.ok_or_else(astray)?);
-                return Ok(Listener { port: port?, descriptor });
+                let port = port?;
+                if descriptors.is_empty() {
+                    return Err(astray());
+                }
+                return Ok(Listener { port, descriptors });
             }
             Some(_) => return Err(astray()),
             None => {}
@@ -58,6 +61,6 @@ fn ask(mut socket: UnixStream) -> Result<Listener, Error> {
             return Err(Error::Lost { reason: "its guest ended".to_owned() });
         }
         frames.push(&bytes[..length]);
-        descriptor = descriptor.or(fds.into_iter().next());
+        descriptors.extend(fds);
     }
 }

@@ -31,6 +31,7 @@ use std::rc::Rc;
 use rustix::fs::{CWD, Mode, OFlags};
 
 use self::disk::{DISK, OUTPUT, Tree, make_disk};
+use self::host::NAMES;
 use self::mounts::{NODEV, NOEXEC, NOSUID, RDONLY, doing};
 use super::sys;
 use crate::limits;
@@ -270,6 +271,10 @@ impl RootPlan {
             let part = mounts::copy_all(&Path::new("/").join(inside), 0)?;
             mounts::attach_on(&part, &directory(inside)?, inside)?;
         }
+        // An image says where names are asked for at home.
+        let names = Path::new("etc").join(NAMES);
+        let part = mounts::copy(&open_place("/")?, &names)?;
+        mounts::attach_on(&part, &tree.file(&names.to_string_lossy())?, NAMES)?;
         // What is absent on the host stays so.
         for path in self.elsewhere.iter().filter(|path| path.is_dir()) {
             let inside = path.strip_prefix("/").unwrap_or(path).to_string_lossy();

@@ -363,6 +363,7 @@ async fn a_sandbox_runs_in_an_image_and_its_files_stay_its_own() {
         top
         /etc:
         motd
+        resolv.conf
 
         /opt/old:
         new

@@ -150,6 +150,7 @@ fn an_image_runs_for_an_ordinary_user() {
         from above
         /etc:
         motd
+        resolv.conf
 
         /opt/old:
         new
@@ -171,6 +172,7 @@ fn an_image_runs_for_an_ordinary_user_with_subordinate_ids() {
         from above
         /etc:
         motd
+        resolv.conf
 
         /opt/old:
         new

@@ -1,8 +1,10 @@
 //! The way out: what programs connect to arrives outside, whole and apart.
 
-use outrigger_sandbox::{ConnectionSink, Networks};
+use outrigger_sandbox::{ConnectionSink, Networks, capture};
+use std::future::poll_fn;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::{Mutex, mpsc};
@@ -17,6 +19,10 @@ cases! { "network":
     it_goes_on_while_another_is_not_read [Network, Programs],
     asked_again_it_is_the_same [Network, Programs],
     it_is_of_one_sandbox [Network, Programs],
+    names_of_hosts_lead_there_too [Network, Programs],
+    names_that_are_nobodys_lead_nowhere [Network, Programs],
+    names_lead_nowhere_without_a_way_out [Network, Programs],
+    own_servers_have_their_ports [Network, Programs],
 }
 
 /// A connection, whichever way it came.
@@ -34,18 +40,22 @@ impl ConnectionSink for Carried {
     }
 }
 
-/// The outer end of a sandbox's listener.
+/// The outer end of a sandbox's listeners.
 struct Outside {
     port: u16,
-    listener: Option<TcpListener>,
+    listeners: Vec<TcpListener>,
     carried: Mutex<mpsc::UnboundedReceiver<OwnedFd>>,
 }
 
 impl Outside {
     async fn accept(&self) -> Result<Box<dyn Stream>, String> {
         let failed = |error: std::io::Error| format!("accept: {error}");
-        if let Some(listener) = &self.listener {
-            let (stream, _) = soon("a connection", listener.accept()).await?.map_err(failed)?;
+        if !self.listeners.is_empty() {
+            let accept = poll_fn(|context| {
+                let mut accepted = self.listeners.iter().map(|it| it.poll_accept(context));
+                accepted.find(Poll::is_ready).unwrap_or(Poll::Pending)
+            });
+            let (stream, _) = soon("a connection", accept).await?.map_err(failed)?;
             return Ok(Box::new(stream));
         }
         let carried =
@@ -66,12 +76,12 @@ impl Context {
         let sink = Arc::new(Carried(sender));
         let listener = self.networks()?.listen(self.sandbox.id(), sink).await;
         let listener = listener.map_err(|error| format!("listen: {error}"))?;
-        let accepts = listener.descriptor.map(|descriptor| {
+        let listeners = listener.descriptors.into_iter().map(|descriptor| {
             let socket = std::net::TcpListener::from(descriptor);
             socket.set_nonblocking(true).and_then(|()| TcpListener::from_std(socket))
         });
-        let accepts = accepts.transpose().map_err(|error| error.to_string())?;
-        Ok(Outside { port: listener.port, listener: accepts, carried: Mutex::new(carried) })
+        let listeners = listeners.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        Ok(Outside { port: listener.port, listeners, carried: Mutex::new(carried) })
     }
 }
 
@@ -163,4 +173,44 @@ async fn it_is_of_one_sandbox(context: Context) -> Outcome {
     let done = other.shell("a", &connect(outside.port)).await?;
     ensure("another sandbox reaches it", done.exit_code() != Some(0))?;
     other.end().await
+}
+
+async fn names_of_hosts_lead_there_too(context: Context) -> Outcome {
+    let outside = context.outside().await?;
+    for (number, port) in capture::PORTS.into_iter().enumerate() {
+        let line = format!("exec 3<>/dev/tcp/www.example.com/{port}; echo by name >&3; cat <&3");
+        let serve = async {
+            let mut stream = outside.accept().await?;
+            let mut got = [0; 8];
+            soon("a line", stream.read_exact(&mut got))
+                .await?
+                .map_err(|error| error.to_string())?;
+            stream.write_all(b"reached\n").await.map_err(|error| error.to_string())?;
+            same("a line", text(&got), "by name\n".to_owned())
+        };
+        let name = format!("by-name-{number}");
+        let (served, printed) = tokio::join!(serve, context.prints(&name, &line, "reached\n"));
+        served.and(printed)?;
+    }
+    Ok(())
+}
+
+async fn names_that_are_nobodys_lead_nowhere(context: Context) -> Outcome {
+    let _outside = context.outside().await?;
+    let line = "for name in example host.invalid host.local 1.0.0.127.in-addr.arpa; do \
+                (exec 3<>/dev/tcp/$name/80) 2>/dev/null && echo $name; done; echo none";
+    context.prints("a", line, "none\n").await
+}
+
+async fn names_lead_nowhere_without_a_way_out(context: Context) -> Outcome {
+    let line = "(exec 3<>/dev/tcp/www.example.com/443) 2>/dev/null || echo nowhere";
+    context.prints("a", line, "nowhere\n").await
+}
+
+async fn own_servers_have_their_ports(context: Context) -> Outcome {
+    let _outside = context.outside().await?;
+    let line = "perl -MIO::Socket::INET -e 'foreach my $port (80, 443) { \
+                IO::Socket::INET->new(Listen => 1, LocalAddr => \"127.0.0.1\", \
+                LocalPort => $port) or die $! } print \"both\\n\"'";
+    context.prints("a", line, "both\n").await
 }

@@ -8,7 +8,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, chownat, fstat, mkdirat, openat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Uid, chownat, fstat, mkdirat, openat, unlinkat,
+};
 use rustix::io::Errno;
 
 use super::mounts::doing;
@@ -83,6 +85,30 @@ impl Tree {
             };
         }
         Ok(dir)
+    }
+
+    /// A file of the tree, made empty where it is missing, as [`Tree::directory`] is.
+    pub(super) fn file(&self, path: &str) -> io::Result<OwnedFd> {
+        let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let dir = self.directory(above, 0o755, self.owner)?;
+        let open = |flags| {
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            openat(&dir, name, flags, Mode::from_raw_mode(0o644))
+        };
+        let there = open(OFlags::PATH);
+        let plain = |file: &OwnedFd| {
+            fstat(file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file())
+        };
+        match there {
+            Ok(file) if plain(&file) => return Ok(file),
+            // A link, for the most part, whose target is for who wrote it.
+            Ok(_) => doing("replace", path, unlinkat(&dir, name, AtFlags::empty()))?,
+            Err(Errno::NOENT) => {}
+            Err(error) => return doing("open", path, Err(error)),
+        }
+        doing("make", path, open(OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL))?;
+        doing("give away", path, give(&dir, name, self.owner))?;
+        doing("open", path, open(OFlags::PATH))
     }
 
     /// Makes what is missing of the parts. Those of the user of commands are given to it.

@@ -31,6 +31,9 @@ pub(super) const ETC: [&str; 19] = [
     "maven/logging",
 ];
 
+/// Where names are asked for, as resolv.conf(5) has it.
+pub(super) const NAMES: &str = "resolv.conf";
+
 /// Files that replace the host's.
 pub(super) const SYNTHETIC: [(&str, &str); 6] = [
     (
@@ -43,8 +46,20 @@ pub(super) const SYNTHETIC: [(&str, &str); 6] = [
     ("hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n"),
     (
         "nsswitch.conf",
-        "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n",
+        "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
     ),
     ("hostname", "sandbox\n"),
-    ("resolv.conf", ""),
+    // Where [`outrigger_sandbox::capture`] has names asked for; see the test.
+    (NAMES, "nameserver 127.64.0.1\n"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_asked_for_where_the_guest_answers() {
+        let text = SYNTHETIC.iter().find(|(name, _)| *name == NAMES).unwrap().1;
+        assert_eq!(text, format!("nameserver {}\n", outrigger_sandbox::capture::ADDRESS));
+    }
+}
