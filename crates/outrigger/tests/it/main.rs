@@ -21,7 +21,6 @@ mod detached;
 mod docker;
 mod docker_secrets;
 mod faults;
-#[expect(clippy::print_stdout, reason = "whoever runs it reads what the kills hit")]
 mod gate_kill;
 mod going_on;
 mod hardened;
