@@ -35,8 +35,15 @@ pub(crate) async fn serve(fd: OwnedFd, sandbox: Arc<Sandbox>) {
     let session = Arc::new(Session::new(sandbox));
     // A socket that can't be waited for is closed, which is all that can be said on it.
     let Ok(socket) = Socket::new(fd, Arc::clone(&session.activity)) else { return };
+    let serve = async {
+        // What came before CONNECT goes before the tunnel, and not with its end.
+        let onward = Box::pin(plain::serve(&session, socket)).await;
+        if let Some((target, stream)) = onward {
+            Box::pin(tunnel::serve(&session, target, stream)).await;
+        }
+    };
     tokio::select! {
-        () = Box::pin(plain::serve(&session, socket)) => {}
+        () = serve => {}
         () = session.sandbox.revoked(&session.targets) => {}
         () = session.activity.overdue() => {}
     }

@@ -29,16 +29,18 @@ use crate::flow::Refusal;
 use crate::host::Target;
 use crate::limits;
 
-type Tls = TlsStream<Strict<Socket>>;
+/// On the heap: it is moved on, and each place that it was in stays a part of the connection.
+type Tls = Box<TlsStream<Strict<Socket>>>;
 
 /// Serves what comes behind CONNECT.
 pub(super) async fn serve(session: &Arc<Session>, target: Target, stream: Strict<Socket>) {
-    let stream = match handshake(session, &target, stream).await {
+    // What a connection has here it has for all its life, so what is over by then is apart.
+    let stream = match Box::pin(handshake(session, &target, stream)).await {
         Ok(stream) => stream,
         Err(refusal) => return session.refused(Some(&target), refusal, None),
     };
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        serve_two(session, &target, stream).await;
+        Box::pin(serve_two(session, &target, stream)).await;
     } else {
         serve_one(session, &target, stream).await;
     }
@@ -61,7 +63,7 @@ async fn handshake(
     let config = authority.server(&target.host).map_err(|_| Refusal::Limit)?;
     // Who does not trust the authority leaves here, which says nothing about the host.
     let stream = timeout(limit, Box::pin(hello.into_stream(config))).await;
-    stream.map_err(|_| Refusal::NotTls)?.map_err(|_| Refusal::NotTls)
+    stream.map_err(|_| Refusal::NotTls)?.map(Box::new).map_err(|_| Refusal::NotTls)
 }
 
 async fn answer(
@@ -78,7 +80,7 @@ async fn answer(
         session.refused(Some(target), Refusal::Mismatch, Some(uri.path()));
         return Ok(mismatch().response());
     }
-    Ok(relay(session, target, request).await)
+    Ok(Box::pin(relay(session, target, request)).await)
 }
 
 async fn serve_one(session: &Arc<Session>, target: &Target, stream: Tls) {
