@@ -53,7 +53,11 @@ async fn begin(session: &Arc<Session>, socket: Socket) {
     if session.sandbox.authority.is_some()
         && matches!(socket.first().await, Ok(Some(TLS_HANDSHAKE)))
     {
-        return captured::serve(session, socket).await;
+        return Box::pin(captured::serve(session, socket)).await;
     }
-    plain::serve(session, socket).await;
+    // What came before CONNECT goes before the tunnel, and not with its end.
+    let onward = Box::pin(plain::serve(session, socket)).await;
+    if let Some((target, stream)) = onward {
+        Box::pin(tunnel::serve(session, target, stream)).await;
+    }
 }

@@ -21,7 +21,7 @@ use crate::network::Scheme;
 /// Serves TLS that begins a connection.
 pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
     let stream = Strict::new(socket, Arc::clone(&session.activity)).open();
-    let hello = match tunnel::hello(stream).await {
+    let hello = match Box::pin(tunnel::hello(stream)).await {
         Ok(hello) => hello,
         Err(refusal) => return session.refused(None, refusal, None),
     };
@@ -30,7 +30,7 @@ pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
     let target = Target { scheme: Scheme::Https, host, port: Scheme::Https.port() };
     session.hold(&target).await;
     let asked = session.ask_host(&target);
-    match tunnel::handshake(session, &target, hello).await {
+    match Box::pin(tunnel::handshake(session, &target, hello)).await {
         Ok(stream) => tunnel::serve_requests(session, &target, stream).await,
         // Who leaves before a request was not told what else would have been said.
         Err(refusal) => {

@@ -123,6 +123,8 @@ fn run(
     connection: impl Future<Output = Result<(), hyper::Error>> + Send + 'static,
     end: impl Future<Output = ()> + Send + 'static,
 ) {
+    // Once on the heap, and not twice in the task.
+    let connection = Box::pin(connection);
     task::start(async move {
         tokio::select! {
             _ = connection => {}

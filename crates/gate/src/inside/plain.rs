@@ -20,7 +20,7 @@ use super::relay::relay;
 use super::session::Session;
 use super::socket::Socket;
 use super::strict::Strict;
-use super::{caller, captured, serving, tunnel};
+use super::{caller, captured, serving};
 use crate::host::{Target, parse_authority};
 use crate::network::Scheme;
 
@@ -29,8 +29,11 @@ type Inside = TokioIo<Strict<Socket>>;
 /// Where a connection goes on after CONNECT.
 type Onward = Mutex<Option<(Target, OnUpgrade)>>;
 
-/// Serves what comes on a connection.
-pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
+/// Serves what comes on a connection. Gives where it goes on, and what is read there.
+pub(super) async fn serve(
+    session: &Arc<Session>,
+    socket: Socket,
+) -> Option<(Target, Strict<Socket>)> {
     let stream = Strict::new(socket, Arc::clone(&session.activity));
     let fault = stream.fault();
     let onward = Onward::default();
@@ -47,18 +50,18 @@ pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
     let connection = pin!(connection.with_upgrades());
     serving::drive(connection, session, None).await;
     if let Some(websocket) = session.switched() {
-        return websocket.pass::<Socket>().await;
+        websocket.pass::<Socket>().await;
+        return None;
     }
     let onward = onward.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some((target, upgrade)) = onward else { return };
-    let Ok(upgraded) = upgrade.await else { return };
-    // What the parser held goes here, not with the end of the tunnel.
-    let stream = match upgraded.downcast::<Inside>() {
+    let (target, upgrade) = onward?;
+    match upgrade.await.ok()?.downcast::<Inside>() {
         // The stream gives nothing behind CONNECT before it is opened.
-        Ok(Parts { io, read_buf, .. }) if read_buf.is_empty() => io.into_inner().open(),
-        _ => return,
-    };
-    Box::pin(tunnel::serve(session, target, stream)).await;
+        Ok(Parts { io, read_buf, .. }) if read_buf.is_empty() => {
+            Some((target, io.into_inner().open()))
+        }
+        _ => None,
+    }
 }
 
 async fn answer(
@@ -67,7 +70,7 @@ async fn answer(
     mut request: Request<Incoming>,
 ) -> Response<Outgoing> {
     if session.sandbox.authority.is_none() {
-        return caller::answer(session, request).await;
+        return Box::pin(caller::answer(session, request)).await;
     }
     if request.method() == Method::CONNECT {
         let connected = connect(session, &request).await;
@@ -86,7 +89,7 @@ async fn answer(
     match whole(&request) {
         Ok(target) => {
             session.hold(&target).await;
-            relay(session, &target, request).await
+            Box::pin(relay(session, &target, request)).await
         }
         Err((target, denial)) => {
             session.count();

@@ -29,13 +29,15 @@ use crate::flow::Refusal;
 use crate::host::Target;
 use crate::limits;
 
-type Tls = TlsStream<Strict<Socket>>;
+/// On the heap: it is moved on, and each place that it was in stays a part of the connection.
+type Tls = Box<TlsStream<Strict<Socket>>>;
 /// The first that a program says, before it is answered.
 type Hello = StartHandshake<Strict<Socket>>;
 
 /// Serves what comes behind CONNECT.
 pub(super) async fn serve(session: &Arc<Session>, target: Target, stream: Strict<Socket>) {
-    match begin(session, &target, stream).await {
+    // What a connection has here it has for all its life, so what is over by then is apart.
+    match Box::pin(begin(session, &target, stream)).await {
         Ok(stream) => serve_requests(session, &target, stream).await,
         Err(refusal) => session.refused(Some(&target), refusal, None),
     }
@@ -44,7 +46,7 @@ pub(super) async fn serve(session: &Arc<Session>, target: Target, stream: Strict
 /// Serves the requests in it.
 pub(super) async fn serve_requests(session: &Arc<Session>, target: &Target, stream: Tls) {
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        serve_two(session, target, stream).await;
+        Box::pin(serve_two(session, target, stream)).await;
     } else {
         serve_one(session, target, stream).await;
     }
@@ -82,7 +84,7 @@ pub(super) async fn handshake(
     let config = authority.server(&target.host).map_err(|_| Refusal::Limit)?;
     // Who does not trust the authority leaves here, which says nothing about the host.
     let stream = timeout(limit, Box::pin(hello.into_stream(config))).await;
-    stream.map_err(|_| Refusal::NotTls)?.map_err(|_| Refusal::NotTls)
+    stream.map_err(|_| Refusal::NotTls)?.map(Box::new).map_err(|_| Refusal::NotTls)
 }
 
 async fn answer(
@@ -99,7 +101,7 @@ async fn answer(
         session.refused(Some(target), Refusal::Mismatch, Some(uri.path()));
         return Ok(mismatch().response());
     }
-    Ok(relay(session, target, request).await)
+    Ok(Box::pin(relay(session, target, request)).await)
 }
 
 async fn serve_one(session: &Arc<Session>, target: &Target, stream: Tls) {
