@@ -1,4 +1,4 @@
-//! The rules about hosts, as they stand for one command.
+//! The rules about hosts, as they stand for one command, and how much it may send there.
 //!
 //! Owns what a verdict means for a host that a person named, or is asked about: their word is an
 //! approval, which counts where the rules take one from them, and never against what they forbid.
@@ -9,13 +9,14 @@ use outrigger_policy::{
 };
 use outrigger_tools::ParsedCall;
 
-use crate::policy_facts::with_facts;
+use crate::policy_facts::{left, with_facts};
 
 /// What the rules say of connections that a command makes. Equal where they say the same.
 #[derive(Debug, Clone)]
 pub struct HostRules {
     rules: RuleSet,
     situation: Situation,
+    sent_bytes_max: Option<u64>,
 }
 
 /// What they say of one host.
@@ -31,7 +32,9 @@ pub enum HostVerdict {
 
 impl PartialEq for HostRules {
     fn eq(&self, other: &Self) -> bool {
-        self.rules.hash() == other.rules.hash() && self.situation == other.situation
+        self.rules.hash() == other.rules.hash()
+            && self.situation == other.situation
+            && self.sent_bytes_max == other.sent_bytes_max
     }
 }
 
@@ -47,18 +50,24 @@ impl HostRules {
         let looks = rules.looks();
         let at_ms = if looks.time { at_ms } else { 0 };
         let situation = with_facts(state, work, parsed, at_ms, looks, |facts| {
-            let left = if looks.left { facts.left } else { Left::default() };
-            let facts = Facts { action: Action::Egress, resource: "", left, ..*facts };
+            let looked = if looks.left { facts.left } else { Left::default() };
+            let facts = Facts { action: Action::Egress, resource: "", left: looked, ..*facts };
             Situation::from(&facts)
         });
-        Self { rules, situation }
+        Self { rules, situation, sent_bytes_max: left(state, work).egress_bytes }
     }
 
     /// Of commands that belong to no session, for the person that these rules know by a name.
     #[must_use]
     pub fn of_person(rules: RuleSet, person: &str) -> Self {
         let facts = Facts::new(person, Action::Egress, "");
-        Self { situation: Situation::from(&facts), rules }
+        Self { situation: Situation::from(&facts), rules, sent_bytes_max: None }
+    }
+
+    /// What is left of the session's budget of bytes that are sent, if it has one.
+    #[must_use]
+    pub fn sent_bytes_max(&self) -> Option<u64> {
+        self.sent_bytes_max
     }
 
     /// Judges connections to a port of a host, which is a name or the literal of an address. What
@@ -95,7 +104,7 @@ mod tests {
         let rules = RuleSet::new(&[RuleSet::default_source(), own], Directory::default()).unwrap();
         let mut situation = Situation::new(Action::Egress, "");
         situation.labels = labels.iter().map(|&label| label.to_owned()).collect();
-        HostRules { rules, situation }.judge(host, 443)
+        HostRules { rules, situation, sent_bytes_max: None }.judge(host, 443)
     }
 
     #[test]

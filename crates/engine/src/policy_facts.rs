@@ -115,7 +115,7 @@ fn known(state: &State, tool: &OutsideTool) -> OutsideFacts {
     OutsideFacts { read_only: tool.read_only, changed: tool.changed.is_some(), elsewhere }
 }
 
-fn left(state: &State, work: &Work) -> Left {
+pub(crate) fn left(state: &State, work: &Work) -> Left {
     // What else runs may still cost what is reserved for it.
     let left = state.budget().left(state.spent().plus(state.reserved_beside(work)));
     Left {

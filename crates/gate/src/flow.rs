@@ -54,6 +54,8 @@ pub enum Refusal {
     Mismatch,
     /// What came after CONNECT is not TLS.
     NotTls,
+    /// The bytes that the sandbox may send are used up.
+    Spent,
     /// TLS without CONNECT, and without the name of a host in it (SNI).
     Unnamed,
     /// The other side's certificate was not accepted.
@@ -85,6 +87,7 @@ impl Refusal {
             Self::Private => "the name leads to an address that is not public",
             Self::Mismatch => "the request names another host than its connection",
             Self::NotTls => "not TLS",
+            Self::Spent => "the session may send no more bytes (`--max-egress-bytes`)",
             Self::Unnamed => "TLS that does not say for which host it is (no SNI)",
             Self::Certificate => "the host's certificate is not valid",
             Self::Unresolved => "there is no such host",
@@ -107,6 +110,7 @@ impl Refusal {
             Self::Private => "private",
             Self::Mismatch => "mismatch",
             Self::NotTls => "not_tls",
+            Self::Spent => "spent",
             Self::Unnamed => "unnamed",
             Self::Certificate => "certificate",
             Self::Unresolved => "unresolved",

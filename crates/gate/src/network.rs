@@ -15,6 +15,10 @@ pub struct Network {
     /// The operator's own proxy, through which everything goes.
     #[serde(default)]
     pub proxy: Option<Proxy>,
+    /// How many bytes may be sent from now on, those among them that were sent and not told
+    /// yet ([`crate::NetworkClient::flows`]). `None`: any number.
+    #[serde(default)]
+    pub sent_bytes_max: Option<u64>,
 }
 
 /// One place that may be reached, and how.
@@ -109,7 +113,10 @@ mod tests {
     #[test]
     fn a_password_is_not_shown() {
         let proxy = Proxy { url: "http://me:secret@proxy:3128".to_owned(), no_proxy: Vec::new() };
-        let shown = format!("{:?}", Network { grants: Vec::new(), proxy: Some(proxy) });
+        let shown = format!(
+            "{:?}",
+            Network { grants: Vec::new(), proxy: Some(proxy), ..Network::default() }
+        );
         assert!(shown.contains("proxy:3128"), "{shown}");
         assert!(!shown.contains("secret"), "{shown}");
     }

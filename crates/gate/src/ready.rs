@@ -164,7 +164,7 @@ mod tests {
             assert!(!grant.private);
         }
         assert!(grants.iter().any(|grant| grant.host == "files.pythonhosted.org"));
-        Rules::new(&Network { grants, proxy: None }, Vec::new()).unwrap();
+        Rules::new(&Network { grants, ..Network::default() }, Vec::new()).unwrap();
     }
 
     #[test]

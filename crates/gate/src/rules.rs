@@ -17,6 +17,7 @@ pub(crate) struct Rules {
     /// `None`: nobody is asked about what no grant names.
     declined: Option<Vec<Destination>>,
     pub(crate) proxy: Option<UpstreamProxy>,
+    pub(crate) sent_bytes_max: Option<u64>,
 }
 
 /// The operator's proxy, as it is dialled.
@@ -39,8 +40,9 @@ impl Rules {
             return Err(format!("there are more than {} grants", limits::GRANTS_MAX));
         }
         let rules = network.grants.iter().map(Rule::new).collect::<Result<_, _>>()?;
+        let sent_bytes_max = network.sent_bytes_max;
         let proxy = network.proxy.as_ref().map(UpstreamProxy::new).transpose()?;
-        Ok(Self { rules, secrets: Secrets::new(secrets)?, declined: None, proxy })
+        Ok(Self { rules, secrets: Secrets::new(secrets)?, declined: None, proxy, sent_bytes_max })
     }
 
     /// These rules for a sandbox about which somebody is there: they are asked about hosts that no grant names, but for those that they
@@ -237,7 +239,7 @@ mod tests {
     }
 
     fn decide(grants: &[Grant], host: &str, method: &str, path: &str) -> Result<(), Refusal> {
-        let network = Network { grants: grants.to_vec(), proxy: None };
+        let network = Network { grants: grants.to_vec(), ..Network::default() };
         let target = Target { scheme: Scheme::Https, host: Host::parse(host).unwrap(), port: 443 };
         let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
         let rules = Rules::new(&network, Vec::new()).unwrap();

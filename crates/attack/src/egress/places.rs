@@ -100,7 +100,7 @@ pub(crate) async fn inside(stage: OnStage) -> ProbeResult {
     ];
     // A gate that does not hold finds nobody at this port.
     let grants = hosts.map(|host| Grant { port: 9, ..grant(host, Scheme::Http) }).into();
-    let room = world.room("inside", &Network { grants, proxy: None }, &[]).await?;
+    let room = world.room("inside", &Network { grants, ..Network::default() }, &[]).await?;
     let mut all = Vec::new();
     for host in hosts {
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };

@@ -125,7 +125,7 @@ impl GateWorld {
     /// What a sandbox may reach, by names that all lead to the hosts here.
     pub(super) fn network(&self, grants: Vec<Grant>) -> Network {
         let proxy = Proxy { url: format!("http://{}", self.hosts.address), no_proxy: Vec::new() };
-        Network { grants, proxy: Some(proxy) }
+        Network { grants, proxy: Some(proxy), ..Network::default() }
     }
 
     /// `good.test` and `other.test` with and without TLS, all of them.

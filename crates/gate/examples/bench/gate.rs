@@ -67,7 +67,7 @@ impl Gate {
             queries: Vec::new(),
             private: true,
         };
-        let network = Network { grants: vec![grant], proxy: None };
+        let network = Network { grants: vec![grant], ..Network::default() };
         let opened = self.client.open(sandbox, &network, &[], Some(OwnedFd::from(listener))).await;
         let trusted = opened.map_err(io::Error::other)?;
         Route::new(host, Some(inside), &trusted.authority)

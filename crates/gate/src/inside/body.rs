@@ -82,6 +82,11 @@ impl Outgoing {
 #[error("the placeholder of a secret is in it")]
 struct HasPlaceholder;
 
+/// Why a body ends before its end.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing more may be sent")]
+struct Spent;
+
 impl Counted {
     /// How many bytes come beside those of the body.
     fn coming(&self) -> u64 {
@@ -105,11 +110,13 @@ impl Counted {
         Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
     }
 
-    fn count(&self, data: &Bytes) {
+    /// Whether it may go on.
+    fn count(&self, data: &Bytes) -> bool {
         match self.way {
-            Way::Outside => self.row.sent(data.len()),
+            Way::Outside => return self.row.sent(data.len()),
             Way::Inside(_) => self.row.received(data.len()),
         }
+        true
     }
 
     /// The next frame as it goes on. `None`: all of it was held back.
@@ -155,8 +162,9 @@ impl Body for Outgoing {
                 Ok(frame) => frame,
                 Err(error) => return Poll::Ready(Some(Err(error))),
             };
-            if let Some(data) = frame.as_ref().and_then(Frame::data_ref) {
-                counted.count(data);
+            let data = frame.as_ref().and_then(Frame::data_ref);
+            if data.is_some_and(|data| !counted.count(data)) {
+                return Poll::Ready(Some(Err(Spent.into())));
             }
             if let Some(frame) = counted.sift(frame) {
                 return Poll::Ready(frame);

@@ -85,7 +85,9 @@ async fn try_relay(
         return Err(Denial::new(Refusal::Limit, StatusCode::TOO_MANY_REQUESTS, words));
     };
     let length = head.uri.path_and_query().map_or(1, |path| path.as_str().len());
-    row.sent(head.method.as_str().len() + length + http::size(&head.headers));
+    if !row.sent(head.method.as_str().len() + length + http::size(&head.headers)) {
+        return Err(spent());
+    }
     // What the gate knows of the connection is for nobody outside.
     head.extensions = hyper::http::Extensions::new();
     let body = Outgoing::to_outside(first, body, guard.outside(), Arc::clone(&row));
@@ -94,8 +96,15 @@ async fn try_relay(
     if let Some(denial) = guard.misplaced() {
         return Err(denial);
     }
+    if response.is_err() && row.is_spent() {
+        return Err(spent());
+    }
     let asked = SentRequest { session, target, row, under_way, inside };
     asked.answer(guard, response?).await
+}
+
+fn spent() -> Denial {
+    Denial::new(Refusal::Spent, StatusCode::TOO_MANY_REQUESTS, Refusal::Spent.words())
 }
 
 /// A request that was sent, and whose answer is there.

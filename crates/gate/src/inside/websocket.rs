@@ -92,7 +92,10 @@ impl WebSocket {
         let (from_inside, to_inside) = tokio::io::split(inside.open());
         let (from_outside, to_outside) = tokio::io::split(TokioIo::new(outside));
         let out = pump(from_inside, to_outside, |bytes| row.sent(bytes));
-        let back = pump(from_outside, to_inside, |bytes| row.received(bytes));
+        let back = pump(from_outside, to_inside, |bytes| {
+            row.received(bytes);
+            true
+        });
         // Both have ended by themselves, or one of them has not.
         let _: std::io::Result<((), ())> = tokio::try_join!(out, back);
         drop((under_way, room));
@@ -102,7 +105,7 @@ impl WebSocket {
 async fn pump(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    count: impl Fn(usize),
+    count: impl Fn(usize) -> bool,
 ) -> std::io::Result<()> {
     let mut space = vec![0; limits::FRAMES_BYTES];
     loop {
@@ -110,7 +113,9 @@ async fn pump(
         if length == 0 {
             return to.shutdown().await;
         }
-        count(length);
+        if !count(length) {
+            return Err(std::io::Error::other("nothing more may be sent"));
+        }
         to.write_all(&space[..length]).await?;
         to.flush().await?;
     }

@@ -30,12 +30,15 @@ pub(crate) struct Row {
     received_bytes: AtomicU64,
     first_ms: u64,
     path: Mutex<Option<String>>,
+    allowance: Arc<AtomicU64>,
 }
 
 /// The flows of a sandbox.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Table {
     lost: AtomicU64,
+    /// How many bytes may still be sent.
+    allowance: Arc<AtomicU64>,
     rows: Mutex<Rows>,
 }
 
@@ -46,7 +49,7 @@ struct Rows {
 }
 
 impl Row {
-    fn new() -> Self {
+    fn new(allowance: Arc<AtomicU64>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             requests: AtomicU64::new(0),
@@ -54,11 +57,29 @@ impl Row {
             received_bytes: AtomicU64::new(0),
             first_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             path: Mutex::new(None),
+            allowance,
         }
     }
 
-    pub(crate) fn sent(&self, bytes: usize) {
-        self.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// Counts bytes before they are sent. Whether they may be.
+    #[must_use]
+    pub(crate) fn sent(&self, bytes: usize) -> bool {
+        let bytes = bytes as u64;
+        let take = |left: u64| left.checked_sub(bytes);
+        let (set, read) = (Ordering::Relaxed, Ordering::Relaxed);
+        let may = self.allowance.fetch_update(set, read, take).is_ok();
+        if may {
+            self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
+        } else {
+            // What is cut off is not followed by something smaller.
+            self.allowance.store(0, Ordering::Relaxed);
+        }
+        may
+    }
+
+    /// Whether nothing more may be sent.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.allowance.load(Ordering::Relaxed) == 0
     }
 
     pub(crate) fn received(&self, bytes: usize) {
@@ -95,7 +116,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Default for Table {
+    fn default() -> Self {
+        let allowance = Arc::new(AtomicU64::new(u64::MAX));
+        Self { lost: AtomicU64::new(0), allowance, rows: Mutex::default() }
+    }
+}
+
 impl Table {
+    /// How many bytes may be sent from now on, those among them that were not taken yet.
+    pub(crate) fn allow(&self, sent_bytes_max: Option<u64>) {
+        let rows = lock(&self.rows);
+        let untold = rows.rows.values().map(|row| row.sent_bytes.load(Ordering::Relaxed));
+        let untold: u64 = untold.sum();
+        let left = sent_bytes_max.map_or(u64::MAX, |most| most.saturating_sub(untold));
+        self.allowance.store(left, Ordering::Relaxed);
+    }
+
     /// Counts a request. The row is for its bytes; without one the table is full.
     pub(crate) fn count(
         &self,
@@ -131,7 +168,7 @@ impl Table {
             return None;
         }
         rows.refused += usize::from(refused);
-        let row = Arc::new(Row::new());
+        let row = Arc::new(Row::new(Arc::clone(&self.allowance)));
         rows.rows.insert(key, Arc::clone(&row));
         Some(row)
     }
@@ -162,7 +199,7 @@ mod tests {
         table.count("b", 2, Outcome::Refused(Refusal::Path), Some("/x")).unwrap();
         assert_eq!(table.take().flows.len(), 2);
         assert!(table.take().flows.is_empty());
-        row.sent(5);
+        assert!(row.sent(5));
         let second = table.take();
         assert_eq!(second.flows.len(), 1);
         assert_eq!((second.flows[0].requests, second.flows[0].sent_bytes), (0, 5));

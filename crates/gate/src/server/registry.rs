@@ -135,7 +135,7 @@ impl Registry {
         rules: Rules,
         fds: Vec<OwnedFd>,
     ) -> Result<OpenedNetwork, String> {
-        let placeholders = rules.secrets.shown();
+        let (placeholders, sent_bytes_max) = (rules.secrets.shown(), rules.sent_bytes_max);
         for fd in &fds {
             listener::check(fd).map_err(|error| format!("the listener is of no use: {error}"))?;
         }
@@ -161,6 +161,7 @@ impl Registry {
                 entry.insert(Entry { sandbox, accepting: Vec::new(), is_stale: Arc::default() })
             }
         };
+        entry.sandbox.table.allow(sent_bytes_max);
         // Another one, so that the listeners before this say nothing of it.
         entry.is_stale = Arc::default();
         if !fds.is_empty() {

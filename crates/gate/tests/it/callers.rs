@@ -95,7 +95,7 @@ fn what_was_never_sent_has_a_status_of_its_own() {
         assert_eq!((reply.status, reply.refused()), (502, Some("unreachable")), "{reply:?}");
         let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let grants = vec![grant("127.0.0.1", nobody.port(), Scheme::Http)];
-        let called = gate.client.call(Network { grants, proxy: None }, Vec::new()).await;
+        let called = gate.client.call(Network { grants, ..Network::default() }, Vec::new()).await;
         let reply = ask(&called.unwrap().0, &nobody.to_string(), "none").await;
         assert_eq!((reply.status, reply.refused()), (421, Some("unreachable")), "{reply:?}");
     });
@@ -107,7 +107,7 @@ fn what_is_spoken_with_a_host_is_what_its_grant_says() {
         let (gate, plain) = (Gate::new(&Authority::new()), Upstream::start(None, Answer::Echo));
         let plain = plain.await;
         let grants = vec![grant("127.0.0.1", plain.port(), Scheme::Http)];
-        let called = gate.client.call(Network { grants, proxy: None }, Vec::new()).await;
+        let called = gate.client.call(Network { grants, ..Network::default() }, Vec::new()).await;
         let (caller, placeholders) = called.unwrap();
         assert!(placeholders.is_empty());
         let reply = ask(&caller, &format!("127.0.0.1:{}", plain.port()), "none").await;

@@ -18,7 +18,11 @@ const NAMES: [&str; 3] = ["alpha.test", "beta.test", "gamma.test"];
 async fn network(upstream: &Upstream) -> Network {
     let (proxy, _) = proxy(upstream.address).await;
     let grants = NAMES[..2].iter().flat_map(|name| grant_of(name).unwrap()).collect();
-    Network { grants, proxy: Some(Proxy { url: format!("http://{proxy}"), no_proxy: Vec::new() }) }
+    Network {
+        grants,
+        proxy: Some(Proxy { url: format!("http://{proxy}"), no_proxy: Vec::new() }),
+        ..Network::default()
+    }
 }
 
 async fn world(tls: bool) -> (Gate, Inside, Upstream) {

@@ -158,7 +158,7 @@ fn grants_change_for_live_connections() {
         };
         assert_eq!(connection.ask(&ask("GET")).await.unwrap().status, 200);
         assert_eq!(connection.ask(&ask("PUT")).await.unwrap().status, 403);
-        let network = Network { grants: vec![all], proxy: None };
+        let network = Network { grants: vec![all], ..Network::default() };
         gate.client.open("a", &network, &[], None).await.unwrap();
         assert_eq!(connection.ask(&ask("PUT")).await.unwrap().status, 200);
         assert_eq!(upstream.connections(), 1);
@@ -245,6 +245,7 @@ fn the_operators_proxy_is_asked_for_everything() {
         let network = |proxy, scheme, port| Network {
             grants: vec![grant("a.test", port, scheme)],
             proxy: Some(Proxy { url: format!("http://me:pw@{proxy}"), no_proxy: Vec::new() }),
+            sent_bytes_max: None,
         };
         let inside = gate.open_network("a", network(to_tls, Scheme::Https, 443)).await;
         let mut tunnel = inside.tunnel("a.test:443", Some("a.test")).await.unwrap();
@@ -272,7 +273,7 @@ fn one_repository_can_be_fetched_from() {
         let (through, _) = proxy(upstream.address).await;
         let grants = ready::git("https://git.test/org/repo.git").unwrap();
         let proxy = Some(Proxy { url: format!("http://{through}"), no_proxy: Vec::new() });
-        let inside = gate.open_network("a", Network { grants, proxy }).await;
+        let inside = gate.open_network("a", Network { grants, proxy, ..Network::default() }).await;
         let mut tunnel = inside.tunnel("git.test:443", Some("git.test")).await.unwrap();
         for (asked, status) in [
             ("GET /org/repo.git/info/refs?service=git-upload-pack", 200),

@@ -23,7 +23,7 @@ async fn world() -> (Gate, Inside, Upstream) {
     let (proxy, _) = proxy(upstream.address).await;
     let grants = NAMES[..2].iter().map(|name| grant(name, 443, Scheme::Https)).collect();
     let proxy = Some(Proxy { url: format!("http://{proxy}"), no_proxy: Vec::new() });
-    let inside = gate.open_network("a", Network { grants, proxy }).await;
+    let inside = gate.open_network("a", Network { grants, proxy, ..Network::default() }).await;
     (gate, inside, upstream)
 }
 

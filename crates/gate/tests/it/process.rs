@@ -86,7 +86,8 @@ fn names_that_are_paths_are_refused() {
             let opened = gate.client.open(name, &Network::default(), &[], None).await;
             assert!(matches!(opened, Err(Error::Refused(_))), "{name:?}");
         }
-        let network = Network { grants: vec![grant("127.1", 1, Scheme::Http)], proxy: None };
+        let network =
+            Network { grants: vec![grant("127.1", 1, Scheme::Http)], ..Network::default() };
         let opened = gate.client.open("a", &network, &[], None).await;
         assert!(matches!(opened, Err(Error::Refused(_))));
         let file = std::fs::File::open("/dev/null").unwrap();
@@ -163,7 +164,8 @@ fn one_connection_can_be_handed_over() {
         let gate = Gate::new(&Authority::new());
         let upstream = Upstream::start(None, Answer::Echo).await;
         let port = upstream.port();
-        let network = Network { grants: vec![grant("127.0.0.1", port, Scheme::Http)], proxy: None };
+        let network =
+            Network { grants: vec![grant("127.0.0.1", port, Scheme::Http)], ..Network::default() };
         gate.client.open("a", &network, &[], None).await.unwrap();
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         gate.client.connection("a", theirs.into()).await.unwrap();

@@ -23,7 +23,7 @@ fn destination(words: &str) -> Destination {
 
 fn network(words: &[&str]) -> Network {
     let grants: Vec<Grant> = words.iter().flat_map(|words| grant_of(words).unwrap()).collect();
-    Network { grants, proxy: None }
+    Network { grants, ..Network::default() }
 }
 
 /// A sandbox about which somebody is asked.

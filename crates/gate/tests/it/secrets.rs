@@ -52,7 +52,7 @@ impl World {
     /// Opens a sandbox in which everything of a few ports is granted. Gives the placeholder.
     async fn open(&self, name: &str, ports: &[u16], secret: &SealedSecret) -> (Inside, String) {
         let grants = ports.iter().map(|port| grant("localhost", *port, Scheme::Https)).collect();
-        let network = Network { grants, proxy: None };
+        let network = Network { grants, ..Network::default() };
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let listener = Some(OwnedFd::from(listener));

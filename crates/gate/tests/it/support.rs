@@ -96,7 +96,7 @@ impl Gate {
 
     /// Opens a sandbox with a listener.
     pub(crate) async fn open(&self, sandbox: &str, grants: Vec<Grant>) -> Inside {
-        self.open_network(sandbox, Network { grants, proxy: None }).await
+        self.open_network(sandbox, Network { grants, ..Network::default() }).await
     }
 
     pub(crate) async fn open_network(&self, sandbox: &str, network: Network) -> Inside {

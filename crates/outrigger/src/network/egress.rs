@@ -81,6 +81,7 @@ impl GateEgress {
         listeners: Vec<OwnedFd>,
     ) -> Result<(OpenedNetwork, Vec<SealedSecret>), EgressError> {
         let mut network = network(words, &self.mirrors, proxy());
+        network.sent_bytes_max = rules.sent_bytes_max();
         network.grants.extend(answers.grants());
         let mut judged: HashMap<(String, u16), bool> = HashMap::new();
         network.grants.retain(|Grant { host, port, .. }| {
