@@ -17,7 +17,7 @@ fn an_error_names_the_file_the_line_and_what_is_allowed() {
             &[
                 "line 1",
                 "`limitz`",
-                "`model`, `limits`, `sandbox`, `docker`, `notify`, `workspace`, `policy`",
+                "`model`, `limits`, `sandbox`, `docker`, `gate`, `notify`, `workspace`, `policy`",
             ],
         ),
         (

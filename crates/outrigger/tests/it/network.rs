@@ -7,7 +7,6 @@ use crate::tmux::Tmux;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -201,33 +200,6 @@ fn a_download_goes_on_without_the_engine_and_a_gate_that_died_is_replaced() {
     assert_eq!(host.asked(), asked, "{}", ran.stderr);
     assert!(ran.stderr.contains(&(2 * HALF_BYTES).to_string()), "{}", ran.stderr);
     assert_eq!(gates(&world).len(), 1, "{OUTRIGGER} started another one");
-}
-
-#[test]
-fn a_download_goes_on_under_the_engine_that_takes_over() {
-    let world = World::new();
-    let (host, _guard) = (Host::start(&world), GateGuard(&world));
-    let line = shell(&format!("curl -sS {} | wc -c", host.url("/large")));
-    let script = world.script(&[Turn(std::slice::from_ref(&line))]);
-    let dir = world.dir("repo", &[("file", b"file\n")]);
-    let (dir, word) = (dir.to_str().unwrap(), host.word());
-    let args = ["run", "Go.", "--dir", dir, "--script", &script, "--net", &word, "--name", "n"];
-    let mut engine = host.tls.trusting(&world, &args).spawn().unwrap();
-    until("the download began", || (!host.asked().is_empty()).then_some(()));
-    engine.kill().unwrap();
-    engine.wait().unwrap();
-    let mut resume = host.tls.trusting(&world, &["sessions", "resume", "n"]);
-    let mut engine = resume.stderr(Stdio::piped()).spawn().unwrap();
-    let mut shown = BufReader::new(engine.stderr.take().unwrap());
-    let mut text = String::new();
-    while !text.contains("execute") {
-        assert!(shown.read_line(&mut text).unwrap() > 0, "it goes on with the command: {text}");
-    }
-    host.goes_on.store(true, Ordering::SeqCst);
-    shown.read_to_string(&mut text).unwrap();
-    assert!(engine.wait().unwrap().success(), "{text}");
-    assert_eq!(host.asked(), ["GET /large"], "it was not begun again: {text}");
-    assert!(text.contains(&(2 * HALF_BYTES).to_string()), "{text}");
 }
 
 /// An image with one program, which is a shell too.
