@@ -78,7 +78,8 @@ impl Rules {
 
     fn having(&self, secrets: Secrets) -> Self {
         let (rules, declined) = (self.rules.clone(), self.declined.clone());
-        Self { rules, secrets, declined, proxy: self.proxy.clone() }
+        let (proxy, sent_bytes_max) = (self.proxy.clone(), self.sent_bytes_max);
+        Self { rules, secrets, declined, proxy, sent_bytes_max }
     }
 
     /// The rules with secrets that hosts answered with.
