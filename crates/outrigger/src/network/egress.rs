@@ -49,15 +49,19 @@ pub(crate) struct GateEgress {
 enum SandboxGate {
     /// It has no network.
     Closed,
-    Open {
-        generation: Generation,
-        words: Vec<String>,
-        env: BTreeMap<String, String>,
-        /// Where its listener is, if what carries its connections ends with this process.
-        carried: Option<u16>,
-        answers: HostAnswers,
-        rules: Box<HostRules>,
-    },
+    Open(Box<OpenSandbox>),
+}
+
+/// A sandbox that has a network.
+#[derive(Debug, Clone)]
+struct OpenSandbox {
+    generation: Generation,
+    words: Vec<String>,
+    env: BTreeMap<String, String>,
+    /// Where its listener is, if what carries its connections ends with this process.
+    carried: Option<u16>,
+    answers: HostAnswers,
+    rules: HostRules,
 }
 
 impl GateEgress {
@@ -99,6 +103,17 @@ impl GateEgress {
         };
         let opened = opened.map_err(|error| EgressError(error.to_string()))?;
         Ok((opened, secrets))
+    }
+
+    /// Tells it of one that is open. Without listeners those that it has stay.
+    async fn tell_again(
+        &self,
+        id: &SandboxId,
+        open: &OpenSandbox,
+        listeners: Vec<OwnedFd>,
+    ) -> Result<(), EgressError> {
+        let said = (&open.answers, &open.rules);
+        self.tell(id, &open.words, said, listeners).await.map(drop)
     }
 
     /// Where the programs of a sandbox connect, in this life of it.
@@ -143,26 +158,24 @@ impl GateEgress {
     /// Nobody has to be asked about a host.
     async fn answer_by_rule(&self, id: &SandboxId, host: &str, verdict: &HostVerdict) {
         let mut known = self.known.lock().await;
-        let Some(SandboxGate::Open { words, answers, rules, .. }) = known.get_mut(id) else {
-            return;
-        };
+        let Some(SandboxGate::Open(open)) = known.get_mut(id) else { return };
         let grants = of_word(host, &self.mirrors).unwrap_or_default();
         match verdict {
-            HostVerdict::Permit => answers.permit(grants),
-            HostVerdict::Forbid(_) => answers.forbid(grants),
+            HostVerdict::Permit => open.answers.permit(grants),
+            HostVerdict::Forbid(_) => open.answers.forbid(grants),
             HostVerdict::Ask => {}
         }
         // If it is not heard, it is held and looked at again.
-        let _ = self.tell(id, words, (answers, rules), Vec::new()).await;
+        let _ = self.tell_again(id, open, Vec::new()).await;
     }
 
     /// What may be reached is another now: the rules changed, or what they look at.
     async fn judge_anew(&self, id: &SandboxId, now: &HostRules) -> Result<(), EgressError> {
         let mut known = self.known.lock().await;
-        if let Some(SandboxGate::Open { words, answers, rules, .. }) = known.get_mut(id) {
-            **rules = now.clone();
-            answers.forget_ruled();
-            self.tell(id, words, (answers, rules), Vec::new()).await?;
+        if let Some(SandboxGate::Open(open)) = known.get_mut(id) {
+            open.rules = now.clone();
+            open.answers.forget_ruled();
+            self.tell_again(id, open, Vec::new()).await?;
         }
         Ok(())
     }
@@ -189,22 +202,16 @@ impl Egress for GateEgress {
         let mut answers = HostAnswers::default();
         match known {
             Some(SandboxGate::Closed) if closed => return Ok(BTreeMap::new()),
-            Some(SandboxGate::Open {
-                generation,
-                words: before,
-                env,
-                carried,
-                answers: said,
-                rules: ruled,
-            }) => {
-                let same = before == words && generation == *sandbox.generation();
-                if same && self.carries(id, backend, carried).await && self.knows(id).await {
-                    if *ruled != *rules {
+            Some(SandboxGate::Open(open)) => {
+                let same = open.words == words && open.generation == *sandbox.generation();
+                if same && self.carries(id, backend, open.carried).await && self.knows(id).await {
+                    if open.rules != *rules {
                         self.judge_anew(id, rules).await?;
                     }
-                    return Ok(env);
+                    return Ok(open.env);
                 }
-                answers = if before == words { said } else { said.under_other_words() };
+                let said = open.answers;
+                answers = if open.words == words { said } else { said.under_other_words() };
             }
             Some(SandboxGate::Closed) | None => {}
         }
@@ -213,18 +220,22 @@ impl Egress for GateEgress {
             return Ok(BTreeMap::new());
         }
         let (env, carried) = self.open_anew(sandbox, backend, words, (&answers, rules)).await?;
-        let (generation, words) = (sandbox.generation().clone(), words.to_vec());
-        let (env_of_all, rules) = (env.clone(), Box::new(rules.clone()));
-        let open =
-            SandboxGate::Open { generation, words, env: env_of_all, carried, answers, rules };
-        self.known.lock().await.insert(id.clone(), open);
+        let open = OpenSandbox {
+            generation: sandbox.generation().clone(),
+            words: words.to_vec(),
+            env: env.clone(),
+            carried,
+            answers,
+            rules: rules.clone(),
+        };
+        self.known.lock().await.insert(id.clone(), SandboxGate::Open(Box::new(open)));
         Ok(env)
     }
 
     async fn keep(&self, id: &SandboxId, backend: &str) {
         loop {
             let known = self.known.lock().await;
-            if !matches!(known.get(id), Some(SandboxGate::Open { .. })) {
+            if !matches!(known.get(id), Some(SandboxGate::Open(_))) {
                 return;
             }
             drop(known);
@@ -233,10 +244,8 @@ impl Egress for GateEgress {
             let listener = self.listen(id, backend).await;
             let known = self.known.lock().await;
             // Where it fails, the next round tries again.
-            if let (Some(SandboxGate::Open { words, answers, rules, .. }), Ok(listener)) =
-                (known.get(id), listener)
-            {
-                let _ = self.tell(id, words, (answers, rules), listener.descriptors).await;
+            if let (Some(SandboxGate::Open(open)), Ok(listener)) = (known.get(id), listener) {
+                let _ = self.tell_again(id, open, listener.descriptors).await;
             }
             drop(known);
             tokio::time::sleep(Duration::from_millis(limits::GATE_AGAIN_MS)).await;
@@ -247,20 +256,20 @@ impl Egress for GateEgress {
         let (mut allowed, mut rules) = (Vec::new(), None);
         match self.known.lock().await.get_mut(id) {
             Some(SandboxGate::Closed) => return EgressFlows::default(),
-            Some(SandboxGate::Open { words, answers, rules: ruled, .. }) => {
-                allowed = answers.take_allowed();
-                if answers.end_command() {
+            Some(SandboxGate::Open(open)) => {
+                allowed = open.answers.take_allowed();
+                if open.answers.end_command() {
                     // Where the gate can't be told it has ended, with all that it granted.
-                    let _ = self.tell(id, words, (answers, ruled), Vec::new()).await;
+                    let _ = self.tell_again(id, open, Vec::new()).await;
                 }
-                rules = Some(ruled.clone());
+                rules = Some(open.rules.clone());
             }
             None => {}
         }
         // A gate that ended has nothing to tell any more, and the next command opens anew.
         let flows = self.client.flows(id.as_str()).await.unwrap_or_default();
         let more = flows.lost;
-        let flows = flows.flows.into_iter().map(|it| flow(it, rules.as_deref())).collect();
+        let flows = flows.flows.into_iter().map(|it| flow(it, rules.as_ref())).collect();
         EgressFlows { flows, more, allowed }
     }
 
@@ -274,7 +283,7 @@ impl Egress for GateEgress {
         }
         let known = self.known.lock().await;
         let open = known.iter().filter_map(|(id, gate)| match gate {
-            SandboxGate::Open { rules, .. } => Some((id.clone(), rules.clone())),
+            SandboxGate::Open(open) => Some((id.clone(), open.rules.clone())),
             SandboxGate::Closed => None,
         });
         let open: Vec<_> = open.collect();
@@ -302,13 +311,13 @@ impl Egress for GateEgress {
     ) -> Result<(), EgressError> {
         let EgressQuestion { sandbox, words: host } = question;
         let mut known = self.known.lock().await;
-        let Some(SandboxGate::Open { words, answers, rules, .. }) = known.get_mut(sandbox) else {
+        let Some(SandboxGate::Open(open)) = known.get_mut(sandbox) else {
             // It was closed meanwhile, and asks for nothing.
             return Ok(());
         };
         let grants = of_word(host, &self.mirrors).map_err(EgressError)?;
-        answers.add(host, grants, answer);
-        self.tell(sandbox, words, (answers, rules), Vec::new()).await.map(drop)
+        open.answers.add(host, grants, answer);
+        self.tell_again(sandbox, open, Vec::new()).await
     }
 
     async fn close(&self, id: &SandboxId) {
