@@ -21,7 +21,7 @@ pub(crate) use grants::mirrors;
 pub(crate) use mirrors::Mirrors;
 pub(crate) use registries::GateRoute;
 pub(crate) use secrets::{KeptSecret, ORGANISATION, kept, repositories, secrets_are_there};
-pub(crate) use words::{Words, of_session, shown, told};
+pub(crate) use words::{Words, of_session, shown, told, widen};
 
 /// This program as the gate, until nobody needs it.
 pub(crate) fn serve(mut args: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {

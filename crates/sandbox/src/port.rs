@@ -144,9 +144,8 @@ pub struct Listener {
 pub trait Networks: Send + Sync + Debug {
     /// Has the guest of a living sandbox listen, and says where. From then on names lead to
     /// [`crate::capture::ADDRESS`], and what connects there comes the same way. Repeating it
-    /// gives the same
-    /// port in the same [`Generation`]; where connections go to a sink, that stays the first one
-    /// of this process. [`Error::Absent`] if the sandbox does not live.
+    /// gives the same port in the same [`Generation`]; where connections go to a sink, that stays
+    /// the first one of this process. [`Error::Absent`] if the sandbox does not live.
     async fn listen(
         &self,
         id: &SandboxId,

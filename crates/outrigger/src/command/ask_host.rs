@@ -4,12 +4,11 @@
 //! Owns that a line answers the host that was shown last, and what holds beyond the turn.
 
 use outrigger_agent::{SessionId, TurnEnd};
-use outrigger_engine::{Egress, EgressQuestion, Engine, ResumeChange};
+use outrigger_engine::{Egress, EgressQuestion, Engine};
 
 use crate::exit::Outcome;
 use crate::network::{self, HostChoice, Words};
 use crate::paths::Paths;
-use crate::session;
 use crate::show::{Screen, Tone, inert};
 
 /// Whoever asks about hosts. Nobody is asked where there is no terminal.
@@ -43,7 +42,7 @@ impl<'a> HostAsker<'a> {
     /// Puts the next question, if there is one; says it if that which was put is over.
     pub(crate) async fn look(&mut self, screen: &Screen) {
         let Some(egress) = self.egress else { return };
-        let mut questions = egress.questions().await;
+        let questions = egress.questions().await;
         if let Some(open) = &self.open {
             if questions.contains(open) {
                 return;
@@ -51,8 +50,7 @@ impl<'a> HostAsker<'a> {
             screen.note(Tone::Detail, format!("  nobody waits for {} any more", open.words));
             self.open = None;
         }
-        if !questions.is_empty() {
-            let question = questions.swap_remove(0);
+        if let Some(question) = questions.into_iter().next() {
             screen.forget_lines().await;
             screen.note(Tone::Warning, format!("? {} is to be reached", inert(&question.words)));
             screen.note(Tone::Strong, format!("  {}", HostChoice::shown(&question)));
@@ -98,8 +96,6 @@ impl<'a> HostAsker<'a> {
             screen.note(Tone::Detail, text);
             return Ok(());
         }
-        let network = Some(network::of_session(&state, &words)?);
-        let change = ResumeChange { network, ..ResumeChange::default() };
-        Ok(engine.resume(session, session::WHO, change).await?)
+        network::widen(engine, session, &words).await.map(drop)
     }
 }

@@ -3,8 +3,8 @@
 //! Owns how they are read. They stand in the session as they were said, but for `git`, which
 //! stands there with the repositories that it meant.
 
-use outrigger_agent::State;
-use outrigger_engine::NO_NETWORK;
+use outrigger_agent::{SessionId, State};
+use outrigger_engine::{Engine, NO_NETWORK, ResumeChange};
 use outrigger_gate::grant_of;
 use outrigger_repository::remotes;
 use serde::Deserialize;
@@ -14,6 +14,7 @@ use std::path::Path;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::repository;
+use crate::session::WHO;
 
 /// The registries of packages.
 pub(super) const PACKAGES: &str = "packages";
@@ -168,6 +169,18 @@ pub(crate) fn told(words: &[String]) -> String {
     format!(
         "- Commands may reach over HTTP and HTTPS: {places}. All else is refused, and the refusal says what would allow it: pass that on, and do not look for a way around. {secrets}\n"
     )
+}
+
+/// Lets a session that rests reach these as well, or nothing. Gives all that it may.
+pub(crate) async fn widen(
+    engine: &Engine,
+    session: &SessionId,
+    words: &Words,
+) -> Outcome<Vec<String>> {
+    let network = of_session(&engine.state(session).await?, words)?;
+    let change = ResumeChange { network: Some(network.clone()), ..ResumeChange::default() };
+    engine.resume(session, WHO, change).await?;
+    Ok(network)
 }
 
 /// What a session that goes on may reach: what it could, and these words.
