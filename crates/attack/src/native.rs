@@ -69,7 +69,11 @@ impl NativeWorld {
         let shown = SharedDirectory::beside(&program).ok();
         let config = Config {
             state_dir: state.path().join("state"),
-            launch: Launch { program: program.clone(), args: vec![Self::SPAWNER.into()] },
+            scratch: state.path().to_owned(),
+            launcher: Arc::new(Launch {
+                program: program.clone(),
+                args: vec![Self::SPAWNER.into()],
+            }),
             guest: outrigger_guest::PROGRAM,
             read_only: shown.iter().map(|shown| shown.dir.path().to_owned()).collect(),
             trees: None,

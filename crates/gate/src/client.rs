@@ -8,9 +8,8 @@ mod launch;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +25,7 @@ use crate::{limits, passing};
 
 pub use caller::CallerSocket;
 pub(crate) use launch::FROM_STDIN;
-pub use launch::{MASTER_KEY, ServerLaunch};
+pub use launch::{MASTER_KEY, ServerLaunch, ServerLauncher};
 
 /// A gate that can be asked. It is started when it is needed first.
 #[derive(Debug, Clone)]
@@ -37,7 +36,7 @@ pub struct NetworkClient {
 #[derive(Debug)]
 struct Place {
     dir: PathBuf,
-    launch: ServerLaunch,
+    launcher: Box<dyn ServerLauncher>,
 }
 
 /// What came of starting a gate.
@@ -50,8 +49,8 @@ enum StartResult {
 
 impl NetworkClient {
     /// A gate for a directory, which is its own. Nothing is started yet.
-    pub fn new(dir: PathBuf, launch: ServerLaunch) -> Self {
-        Self { place: Arc::new(Place { dir, launch }) }
+    pub fn new(dir: PathBuf, launcher: impl ServerLauncher + 'static) -> Self {
+        Self { place: Arc::new(Place { dir, launcher: Box::new(launcher) }) }
     }
 
     /// Opens a sandbox's network or changes it. Repeating it is harmless. What is not granted
@@ -343,9 +342,8 @@ impl Place {
 
     /// Starts a gate and waits until it, or another one, serves.
     fn start(&self) -> Result<StartResult, Error> {
-        make_dir(&self.dir).map_err(Error::io("make the gate's directory"))?;
         let (status, theirs) = UnixStream::pair().map_err(Error::io("start the gate"))?;
-        self.launch.spawn(&self.dir, OwnedFd::from(theirs))?;
+        self.launcher.launch(&self.dir, OwnedFd::from(theirs))?;
         let limit = Some(Duration::from_millis(limits::START_MS_MAX));
         status.set_read_timeout(limit).map_err(Error::io("start the gate"))?;
         let mut said = String::new();
@@ -361,8 +359,4 @@ impl Place {
             None => Ok(StartResult::Died),
         }
     }
-}
-
-fn make_dir(dir: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }

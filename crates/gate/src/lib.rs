@@ -21,7 +21,7 @@ mod inside;
 mod limits;
 mod network;
 mod outside;
-mod passing;
+pub mod passing;
 mod protocol;
 pub mod ready;
 mod rule;
@@ -33,7 +33,7 @@ mod server;
 mod task;
 mod words;
 
-pub use client::{CallerSocket, MASTER_KEY, NetworkClient, ServerLaunch};
+pub use client::{CallerSocket, MASTER_KEY, NetworkClient, ServerLaunch, ServerLauncher};
 pub use error::Error;
 pub use flow::{Flow, Flows, Refusal};
 pub use network::{Destination, Grant, Network, Proxy, Scheme};

@@ -9,6 +9,7 @@ use crate::command::{
     Restore, Run, Sandboxes, Secrets, Sessions, Skills, StopSessions, Tools, Trust,
 };
 use crate::config::ModelFile;
+use crate::confinement::WorkPlace;
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]
@@ -150,6 +151,27 @@ impl Cli {
             | Command::Tools(_) => Some(ModelFile::default()),
             _ => None,
         }
+    }
+}
+
+impl Cli {
+    /// What the harness works in, where the command drives a session or has a program started
+    /// that the configuration names: then it is confined to that.
+    pub(crate) fn works_in(&self) -> Option<WorkPlace> {
+        let Some(command) = &self.command else {
+            return Some(WorkPlace::Directory(PathBuf::from(".")));
+        };
+        Some(match command {
+            Command::Run(run) => WorkPlace::Directory(run.dir.clone()),
+            Command::Detached(asked) => WorkPlace::Session(asked.session.clone()),
+            Command::Sessions(Sessions::Say { session, .. } | Sessions::Resume { session, .. }) => {
+                WorkPlace::Session(session.clone())
+            }
+            Command::Approve(asked) => WorkPlace::Approval(asked.id.clone()),
+            Command::Deny(asked) => WorkPlace::Approval(asked.id.clone()),
+            Command::Inbox(asked) if asked.remind => WorkPlace::Nowhere,
+            _ => return None,
+        })
     }
 }
 

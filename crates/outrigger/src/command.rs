@@ -74,45 +74,44 @@ fn usage() -> Outcome<u8> {
 }
 
 /// Does what the command line says. The code is the process's, if nothing failed.
-pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
-    let paths = Paths::resolve(cli.global.data_dir, cli.global.config)?;
+pub(crate) async fn execute(cli: Cli, paths: &Paths) -> Outcome<u8> {
     let Some(command) = cli.command else {
         return match terminal::ability() {
             Ability::None => usage(),
-            Ability::Full | Ability::Lines => converse::execute(&paths, &cli.converse).await,
+            Ability::Full | Ability::Lines => converse::execute(paths, &cli.converse).await,
         };
     };
     if cli.converse.again {
         return Err(Failure::new(Kind::Usage, "--continue stands alone or behind `run`"));
     }
     match command {
-        Command::Run(run) => Box::pin(run::execute(&paths, *run)).await,
-        Command::Attach(asked) => sessions::attach(&paths, asked).await,
-        Command::Stop(asked) => sessions::stop(&paths, asked).await,
-        Command::Rm(asked) => sessions::rm(&paths, asked).await,
-        Command::Prune(asked) => sessions::prune(&paths, asked).await,
-        Command::Detached(asked) => detached::execute(&paths, asked).await,
-        Command::Demo(demo) => demo::execute(&paths, demo).await,
-        Command::Init(asked) => init::execute(&paths, asked).await,
-        Command::Models(asked) => models::execute(&paths, asked).await,
-        Command::Doctor(doctor) => doctor::execute(&paths, doctor).await,
-        Command::Gc(asked) => gc::execute(&paths, asked).await,
-        Command::Backup(asked) => backup::backup(&paths, asked).await,
-        Command::Restore(asked) => backup::restore(&paths, asked).await,
-        Command::Inbox(asked) => approvals::inbox(&paths, asked).await,
-        Command::Approve(asked) => Box::pin(approvals::approve(&paths, asked)).await,
-        Command::Deny(asked) => Box::pin(approvals::deny(&paths, asked)).await,
-        Command::Policy(asked) => policy::execute(&paths, asked).await,
-        Command::Budget(asked) => budget::execute(&paths, asked).await,
-        Command::Trust(asked) => trust::execute(&paths, asked).await,
-        Command::Tools(asked) => tools::execute(&paths, asked).await,
-        Command::Memory(asked) => memory::execute(&paths, asked).await,
-        Command::Skills(asked) => skills::execute(&paths, asked).await,
-        Command::Egress(asked) => egress::execute(&paths, asked).await,
-        Command::Secrets(asked) => Box::pin(secrets::execute(&paths, asked)).await,
-        Command::Audit(asked) => audit::execute(&paths, asked).await,
-        Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
-        Command::Sessions(asked) => Box::pin(sessions::execute(&paths, asked)).await,
+        Command::Run(run) => Box::pin(run::execute(paths, *run)).await,
+        Command::Attach(asked) => sessions::attach(paths, asked).await,
+        Command::Stop(asked) => sessions::stop(paths, asked).await,
+        Command::Rm(asked) => sessions::rm(paths, asked).await,
+        Command::Prune(asked) => sessions::prune(paths, asked).await,
+        Command::Detached(asked) => detached::execute(paths, asked).await,
+        Command::Demo(demo) => demo::execute(paths, demo).await,
+        Command::Init(asked) => init::execute(paths, asked).await,
+        Command::Models(asked) => models::execute(paths, asked).await,
+        Command::Doctor(doctor) => doctor::execute(paths, doctor).await,
+        Command::Gc(asked) => gc::execute(paths, asked).await,
+        Command::Backup(asked) => backup::backup(paths, asked).await,
+        Command::Restore(asked) => backup::restore(paths, asked).await,
+        Command::Inbox(asked) => approvals::inbox(paths, asked).await,
+        Command::Approve(asked) => Box::pin(approvals::approve(paths, asked)).await,
+        Command::Deny(asked) => Box::pin(approvals::deny(paths, asked)).await,
+        Command::Policy(asked) => policy::execute(paths, asked).await,
+        Command::Budget(asked) => budget::execute(paths, asked).await,
+        Command::Trust(asked) => trust::execute(paths, asked).await,
+        Command::Tools(asked) => tools::execute(paths, asked).await,
+        Command::Memory(asked) => memory::execute(paths, asked).await,
+        Command::Skills(asked) => skills::execute(paths, asked).await,
+        Command::Egress(asked) => egress::execute(paths, asked).await,
+        Command::Secrets(asked) => Box::pin(secrets::execute(paths, asked)).await,
+        Command::Audit(asked) => audit::execute(paths, asked).await,
+        Command::Sandbox(asked) => sandbox::execute(paths, asked).await,
+        Command::Sessions(asked) => Box::pin(sessions::execute(paths, asked)).await,
         Command::Completions(asked) => completions::execute(&asked, Cli::command()),
         Command::ManPages(asked) => man_pages::execute(&asked, Cli::command()),
     }

@@ -7,7 +7,7 @@ use outrigger_engine::{
 use outrigger_policy::Scope;
 use outrigger_sandbox::{Backend, CreateSpec, Networks};
 use outrigger_sandbox_docker::Docker;
-use outrigger_sandbox_native::{Launch, Native, is_of_project};
+use outrigger_sandbox_native::{Launch, Native, SpawnerLauncher, is_of_project};
 use outrigger_store::entries::{Entries, Reviews};
 use outrigger_store::{Accounts, Blobs, Journal, Settings, Sqlite};
 use outrigger_tools::namespace::MOUNTS;
@@ -68,7 +68,7 @@ pub(crate) async fn sqlite(paths: &Paths) -> Outcome<Sqlite> {
     // Where the configuration is wrong, whatever writes memory says so before it does.
     let quotas = Config::of_files(paths.configs()).unwrap_or_default().quotas;
     let settings = Settings { quotas, ..Settings::default() };
-    Sqlite::open(paths.data(), settings).await.map_err(|error| {
+    Sqlite::open(paths.harness(), settings).await.map_err(|error| {
         let mut failure = Failure::from(error);
         failure.message = format!("{}: {}", paths.data().display(), failure.message);
         failure
@@ -147,10 +147,17 @@ pub(crate) async fn native(
     let mut read_only: Vec<_> = shown.map(|directory| directory.path.clone()).collect();
     read_only.sort();
     read_only.dedup();
-    let launch = Launch { program: own_program()?, args: vec![OsString::from(SPAWNER_MODE)] };
+    let launcher: Arc<dyn SpawnerLauncher> = match paths.supervisor() {
+        Some(supervisor) => Arc::new(supervisor.clone()),
+        None => Arc::new(spawner()?),
+    };
+    let scratch = paths.scratch();
+    std::fs::create_dir_all(&scratch)
+        .map_err(|error| Failure::from_error(Kind::Storage, &error))?;
     let opened = Native::open(outrigger_sandbox_native::Config {
         state_dir: paths.sandboxes(),
-        launch,
+        scratch,
+        launcher,
         guest: outrigger_guest::PROGRAM,
         read_only,
         trees: served.cloned().map(|served| Arc::new(served) as _),
@@ -210,7 +217,7 @@ pub(crate) async fn templates_are_there(paths: &Paths, config: &Config) -> Outco
 /// engine is somebody else's.
 fn owner(paths: &Paths) -> Outcome<String> {
     paths.prepare()?;
-    let path = paths.data().join("installation");
+    let path = paths.harness().join("installation");
     let failed =
         |error: std::io::Error| Failure::new(Kind::Storage, format!("{}: {error}", path.display()));
     match std::fs::read_to_string(&path) {
@@ -276,8 +283,11 @@ pub(crate) fn egress(paths: &Paths, store: &Store, backends: &Backends) -> Outco
     Ok(GateEgress::new(network::caller::gate(paths)?, networks, mirrors, secrets))
 }
 
-fn own_program() -> Outcome<PathBuf> {
-    std::env::current_exe().map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))
+/// How the spawner of native sandboxes is started.
+pub(crate) fn spawner() -> Outcome<Launch> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
+    Ok(Launch { program, args: vec![OsString::from(SPAWNER_MODE)] })
 }
 
 /// An engine that asks no model and calls no server, and reaches the sandboxes.

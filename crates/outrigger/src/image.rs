@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub(crate) use self::build::{docker_build, docker_save};
 use self::devcontainer::{BuildPlan, DevContainer, ImageSource, is_devcontainer};
 use crate::compose::{self, HOST_TOOLS};
 use crate::config::{BackendName, Config, Sandbox};
@@ -88,7 +89,7 @@ impl From<Template> for ImageRoot {
 /// The way from a name to what the first sandbox stands on.
 struct ImageChoice<'a> {
     paths: &'a Paths,
-    config: &'a Config,
+
     tree: &'a WorkTree,
     /// None: the engine's own images are.
     native: Option<Arc<Native>>,
@@ -122,7 +123,7 @@ pub(crate) async fn settled(
         None => Vec::new(),
     };
     templates.retain(|template| !is_of_project(&template.name));
-    let choice = ImageChoice { paths, config, tree, native, templates };
+    let choice = ImageChoice { paths, tree, native, templates };
     if let Some(known) = choice.known(&name) {
         sandbox.stand_on(known.template);
         return Ok(settled);
@@ -222,8 +223,8 @@ impl ImageChoice<'_> {
 
     /// What the engine builds, which with the native backend becomes a template.
     async fn built(&self, plan: &BuildPlan, text: &str, screen: &mut Screen) -> Outcome<ImageRoot> {
-        let Self { paths, config, tree, native, .. } = self;
-        let id = build::build((paths, config), &tree.top, (plan, text), screen).await?;
+        let Self { paths, tree, native, .. } = self;
+        let id = build::build(paths, &tree.top, (plan, text), screen).await?;
         let Some(native) = native else {
             return Ok(ImageRoot { template: id, env: Vec::new() });
         };
@@ -234,7 +235,7 @@ impl ImageChoice<'_> {
         }
         let storage = |error: std::io::Error| Failure::from_error(Kind::Storage, &error);
         let archive = outrigger_repository::nameless(&paths.scratch()).map_err(storage)?;
-        build::save(config, &id, archive.try_clone().map_err(storage)?, screen).await?;
+        build::save(paths, &id, archive.try_clone().map_err(storage)?, screen).await?;
         let made = import(native, &name, Archive::new(archive), screen).await;
         made.map(ImageRoot::from).map_err(|error| failed(&error))
     }

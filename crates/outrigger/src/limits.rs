@@ -237,3 +237,5 @@ pub(crate) const CONNECTIONS_WAITING_MAX: usize = 256;
 pub(crate) const GATE_AGAIN_MS: u64 = 100;
 /// Bytes of a secret that is typed or piped.
 pub(crate) const HIDDEN_LINE_BYTES_MAX: usize = 16 << 10;
+/// Bytes of what the supervisor is asked.
+pub(crate) const START_REQUEST_BYTES_MAX: usize = 64 << 10;

@@ -12,6 +12,7 @@ mod cli;
 mod command;
 mod compose;
 mod config;
+mod confinement;
 mod conversation;
 mod exit;
 mod expand;
@@ -43,6 +44,7 @@ mod setup;
 mod shell;
 mod show;
 mod skills;
+mod supervisor;
 mod terminal;
 mod trust;
 mod waiting;
@@ -59,8 +61,11 @@ fn main() -> ExitCode {
     if first.as_deref().is_some_and(|mode| mode == compose::SPAWNER_MODE) {
         return outrigger_sandbox_native::spawner::main(args);
     }
-    if first.is_some_and(|mode| mode == network::GATE_MODE) {
+    if first.as_deref().is_some_and(|mode| mode == network::GATE_MODE) {
         return network::serve(args);
+    }
+    if first.is_some_and(|mode| mode == supervisor::SUPERVISOR_MODE) {
+        return supervisor::serve::serve(args);
     }
     // Before any key is read: no core of this process is written, by the kernel or by the
     // host's program for cores, and no other process of its user looks into its memory or
@@ -68,10 +73,13 @@ fn main() -> ExitCode {
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let cli = cli::Cli::parse();
     let json = cli.command.as_ref().is_some_and(cli::Command::wants_json);
-    if let Err(failure) = hand_keys_over(&cli) {
-        show::failure(&failure, json);
-        return failure.code();
-    }
+    let paths = match prepared(&cli) {
+        Ok(paths) => paths,
+        Err(failure) => {
+            show::failure(&failure, json);
+            return failure.code();
+        }
+    };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = match runtime {
@@ -82,7 +90,7 @@ fn main() -> ExitCode {
             return failure.code();
         }
     };
-    let outcome = runtime.block_on(command::execute(cli));
+    let outcome = runtime.block_on(command::execute(cli, &paths));
     // A blocked read of standard input must not keep us.
     runtime.shutdown_background();
     match outcome {
@@ -94,10 +102,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Leaves no key in this process, whose environment others are started with.
-fn hand_keys_over(cli: &cli::Cli) -> exit::Outcome {
-    let Some(asked) = cli.model() else { return Ok(()) };
+/// Leaves no key in this process, whose environment others are started with, and confines it
+/// where it drives a session: before there is another thread. Gives the places of the
+/// installation.
+fn prepared(cli: &cli::Cli) -> exit::Outcome<paths::Paths> {
     let global = &cli.global;
     let paths = paths::Paths::resolve(global.data_dir.clone(), global.config.clone())?;
-    hand_over::hand_over(&paths, asked)
+    if let Some(asked) = cli.model() {
+        hand_over::hand_over(&paths, asked)?;
+    }
+    match cli.works_in() {
+        Some(place) => confinement::enter(paths, &place),
+        None => Ok(paths),
+    }
 }

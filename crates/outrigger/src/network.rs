@@ -20,6 +20,7 @@ pub(crate) use egress::{GATE_MODE, GateEgress};
 pub(crate) use grants::mirrors;
 pub(crate) use mirrors::Mirrors;
 pub(crate) use registries::GateRoute;
+pub(crate) use rule::add as allow_host;
 pub(crate) use secrets::{KeptSecret, ORGANISATION, kept, repositories, secrets_are_there};
 pub(crate) use words::{Words, of_session, shown, told, widen};
 

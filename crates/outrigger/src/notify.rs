@@ -1,23 +1,23 @@
 //! Tells whoever configured it that something waits for a person.
 //!
-//! Owns the two ways, a command and a webhook, and their time limits. What is told is
+//! Owns the two ways, a command and a webhook, and their time limits. The supervisor starts the
+//! command, as it stands in the configuration. What is told is
 //! told at least once and may be told again: the inbox is what counts. That nobody could
 //! be told stops nothing.
 
 use outrigger_gate::Grant;
 use outrigger_model::endpoint;
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use tokio::net::unix::pipe::Sender;
 
 use crate::config::Notify;
 use crate::limits;
 use crate::network::caller;
 use crate::paths::Paths;
 use crate::show::{Screen, Tone};
+use crate::supervisor::{ProgramStreams, StartRequest};
 
 /// Tells all that are configured; whether all of them were told.
 pub(crate) async fn tell(paths: &Paths, notify: &Notify, what: &Value, screen: &Screen) -> bool {
@@ -33,8 +33,8 @@ pub(crate) async fn tell(paths: &Paths, notify: &Notify, what: &Value, screen: &
         all = false;
         screen.note(Tone::Warning, format!("! nobody was told by {way}: {why}"));
     };
-    if let Some((program, args)) = notify.command.split_first() {
-        let ran = tokio::time::timeout(limit, run(program, args, &notify.keys, what)).await;
+    if let Some(program) = notify.command.first() {
+        let ran = tokio::time::timeout(limit, run(paths, what)).await;
         said(&format!("`{program}`"), ran);
     }
     if let Some(url) = &notify.webhook {
@@ -43,31 +43,21 @@ pub(crate) async fn tell(paths: &Paths, notify: &Notify, what: &Value, screen: &
     all
 }
 
-/// Gives a program the object on its standard input, and none of our keys.
-async fn run(
-    program: &str,
-    args: &[String],
-    keys: &BTreeSet<String>,
-    what: &Value,
-) -> Result<(), String> {
-    let mut command = Command::new(program);
-    for variable in keys {
-        command.env_remove(variable);
-    }
-    let mut child = command
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| error.to_string())?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read what it is told may still do what it is for.
-        drop(stdin.write_all(format!("{what}\n").as_bytes()).await);
-    }
-    let status = child.wait().await.map_err(|error| error.to_string())?;
-    if status.success() { Ok(()) } else { Err(status.to_string()) }
+/// Gives the command the object on its standard input.
+async fn run(paths: &Paths, what: &Value) -> Result<(), String> {
+    let start = async {
+        let (stdin, to) = std::io::pipe()?;
+        let streams = ProgramStreams { stdin: stdin.into(), ..ProgramStreams::null()? };
+        let program = paths.starter()?.start_program(StartRequest::Notify, streams).await?;
+        Ok((program, Sender::from_owned_fd(to.into())?))
+    };
+    let started: std::io::Result<_> = start.await;
+    let (mut program, mut to) = started.map_err(|error| error.to_string())?;
+    // One that does not read what it is told may still do what it is for.
+    drop(to.write_all(format!("{what}\n").as_bytes()).await);
+    drop(to);
+    let end = program.wait().await.map_err(|error| error.to_string())?;
+    if end.success { Ok(()) } else { Err(end.status) }
 }
 
 /// By the gate. The address may hold a token: it is never shown.

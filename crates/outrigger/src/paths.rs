@@ -4,17 +4,25 @@ use std::env;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::exit::{Failure, Kind, Outcome};
+use crate::supervisor::Supervisor;
+
+/// What an older version had in the data directory itself.
+const DATABASE: &str = "journal.db";
 
 /// The places of this installation.
 #[derive(Debug, Clone)]
 pub(crate) struct Paths {
     data: PathBuf,
+    harness: PathBuf,
     configs: Vec<PathBuf>,
     config_places: Vec<PathBuf>,
     /// Whether the one place was named.
     is_named: bool,
+    /// Who starts programs, for a process that is confined.
+    supervisor: Option<Supervisor>,
 }
 
 impl Paths {
@@ -44,7 +52,42 @@ impl Paths {
                 .collect(),
         };
         let there = config_places.iter().filter(|file| named || file.exists());
-        Ok(Self { data, configs: there.cloned().collect(), config_places, is_named: named })
+        let harness = data.join("harness");
+        Ok(Self {
+            data,
+            harness,
+            configs: there.cloned().collect(),
+            config_places,
+            is_named: named,
+            supervisor: None,
+        })
+    }
+
+    /// These places for a process that has others started.
+    pub(crate) fn supervised(self, supervisor: Supervisor) -> Self {
+        Self { supervisor: Some(supervisor), ..self }
+    }
+
+    /// Who starts programs for this process, which itself may not.
+    pub(crate) fn supervisor(&self) -> Option<&Supervisor> {
+        self.supervisor.as_ref()
+    }
+
+    /// Who starts a program that this process waits for.
+    pub(crate) fn starter(&self) -> io::Result<&Supervisor> {
+        self.supervisor().ok_or_else(|| io::Error::other("this command starts no programs"))
+    }
+
+    /// Another process of this program with these places.
+    pub(crate) fn command<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let program = env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
+        let mut command = Command::new(program);
+        command.arg("--data-dir").arg(&self.data);
+        if let Some(config) = self.named_config() {
+            command.arg("--config").arg(config);
+        }
+        command.args(args);
+        command
     }
 
     /// Makes the root of what is kept, for its owner only: journals and patches hold
@@ -64,7 +107,13 @@ impl Paths {
         for (dir, part) in std::iter::once((real.as_path(), first)).chain(above) {
             judge(dir, part, &std::fs::metadata(dir).map_err(failed)?)?;
         }
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.data).map_err(failed)
+        if self.data.join(DATABASE).exists() && !self.harness.exists() {
+            let text = format!("{} is laid out as an older version has it", self.data.display());
+            let place = word(&self.data);
+            return Err(Failure::new(Kind::Storage, text).hint(format!("While nothing of it runs: `cd {place} && mkdir -m 700 harness && find . -mindepth 1 -maxdepth 1 ! -name harness ! -name gate ! -name native -exec mv {{}} harness \\;`")));
+        }
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.harness);
+        made.map_err(failed)
     }
 
     /// Configuration files, the weaker first.
@@ -82,19 +131,25 @@ impl Paths {
         self.config_places.first().filter(|_| self.is_named).map(PathBuf::as_path)
     }
 
-    /// The root of everything that is kept.
+    /// The root of everything that is kept. Three processes have a folder of their own in it:
+    /// the harness, the gate and the spawner of native sandboxes.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }
 
+    /// What the harness keeps: sessions, memory, patches.
+    pub(crate) fn harness(&self) -> &Path {
+        &self.harness
+    }
+
     /// Where archives are built, in files without a name.
     pub(crate) fn scratch(&self) -> PathBuf {
-        self.data.join("scratch")
+        self.harness.join("scratch")
     }
 
     /// Which layer was made of which folder that a directory depends on.
     pub(crate) fn dependencies(&self) -> PathBuf {
-        self.data.join("dependencies")
+        self.harness.join("dependencies")
     }
 
     /// Writes a file of that folder, whole or not at all.
@@ -106,7 +161,7 @@ impl Paths {
     }
 
     pub(crate) fn gate(&self) -> PathBuf {
-        self.data().join("gate")
+        self.data.join("gate")
     }
 
     pub(crate) fn sandboxes(&self) -> PathBuf {
@@ -114,7 +169,7 @@ impl Paths {
     }
 
     pub(crate) fn patches(&self) -> PathBuf {
-        self.data.join("patches")
+        self.harness.join("patches")
     }
 
     pub(crate) fn patch(&self, session: &str) -> PathBuf {
@@ -123,16 +178,16 @@ impl Paths {
 
     /// What a person said of writing a session's changes back.
     pub(crate) fn apply(&self, session: &str) -> PathBuf {
-        self.data.join("apply").join(session)
+        self.harness.join("apply").join(session)
     }
 
     /// What a process without a terminal says while it drives a session.
     pub(crate) fn log(&self, session: &str) -> PathBuf {
-        self.data.join("logs").join(format!("{session}.log"))
+        self.harness.join("logs").join(format!("{session}.log"))
     }
 
     pub(crate) fn lock(&self, session: &str) -> PathBuf {
-        self.data.join("locks").join(format!("{session}.lock"))
+        self.harness.join("locks").join(format!("{session}.lock"))
     }
 }
 

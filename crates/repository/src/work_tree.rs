@@ -55,6 +55,17 @@ impl WorkTree {
         self.top.join(&self.prefix)
     }
 
+    /// The directories that are written into when changes are written back: its own, and where
+    /// its repository keeps what all worktrees share.
+    #[must_use]
+    pub fn places(&self) -> Vec<PathBuf> {
+        let git = Git::find(&self.top).ok().flatten();
+        let common =
+            git.filter(Git::is_of_top).and_then(|git| std::fs::canonicalize(git.common_place).ok());
+        let beside = common.filter(|common| !common.starts_with(&self.top));
+        std::iter::once(self.top.clone()).chain(beside).collect()
+    }
+
     /// The directories from where the person works up to the top, by their paths in it.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.prefix.ancestors()

@@ -38,7 +38,8 @@ async fn main() -> ExitCode {
     let trees = Arc::new(FakeTrees::new(&["/memory", "/skills"]));
     let config = Config {
         state_dir: PathBuf::from(state),
-        launch: Launch { program: PathBuf::from(program), args: Vec::new() },
+        scratch: std::env::temp_dir(),
+        launcher: Arc::new(Launch { program: PathBuf::from(program), args: Vec::new() }),
         guest: outrigger_guest::PROGRAM,
         read_only,
         trees: Some(trees.clone()),

@@ -24,7 +24,8 @@ async fn main() {
     let trees = Arc::new(FakeTrees::new(&["/memory"]));
     let config = Config {
         state_dir: state.path().join("state"),
-        launch: Launch { program: PathBuf::from(program), args: Vec::new() },
+        scratch: state.path().to_owned(),
+        launcher: Arc::new(Launch { program: PathBuf::from(program), args: Vec::new() }),
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
         trees: Some(trees.clone()),

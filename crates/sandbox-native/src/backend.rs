@@ -8,6 +8,6 @@ mod native;
 mod network;
 mod snapshots;
 
-pub use connect::Launch;
+pub use connect::{Launch, SpawnerLauncher, prepare};
 pub use native::{Config, Native};
 pub(crate) use native::{astray, blocking};

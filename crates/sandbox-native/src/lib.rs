@@ -35,7 +35,7 @@ pub mod fuzz {
     pub use crate::spawner::fuzz::layer;
 }
 
-pub use backend::{Config, Launch, Native};
+pub use backend::{Config, Launch, Native, SpawnerLauncher, prepare};
 pub use image::{
     Archive, HostPaths, HostReach, ImageDigest, Progress, ProjectTemplate, Registry,
     RegistryRequest, RegistryResponse, RegistryRoute, RouteError, Template, Transport,

@@ -1,10 +1,13 @@
 //! How a gate's process is started: with hardly anything of ours.
 //!
 //! Owns what it has of the environment, and that a master key which a command prints goes from
-//! there to the gate and is never in this process.
+//! there to the gate and is never in this process. Who may start nothing has another process do
+//! it.
 
 use std::ffi::OsString;
+use std::fmt::Debug;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,6 +25,15 @@ pub(crate) const FROM_STDIN: &str = "-";
 /// and its master key.
 const FROM_ENVIRONMENT: [&str; 3] = ["SSL_CERT_FILE", "SSL_CERT_DIR", MASTER_KEY];
 
+/// Who starts a gate.
+pub trait ServerLauncher: Debug + Send + Sync {
+    /// Starts the gate of a directory, which says on `out` what comes of it. May block.
+    ///
+    /// # Errors
+    /// If the program can't be started.
+    fn launch(&self, dir: &Path, out: OwnedFd) -> Result<(), Error>;
+}
+
 /// How the gate is started: a program that calls [`crate::serve`] with its last argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerLaunch {
@@ -35,9 +47,9 @@ pub struct ServerLaunch {
     pub master_key_command: Vec<String>,
 }
 
-impl ServerLaunch {
-    /// Starts a gate of a directory, which says on `out` what comes of it.
-    pub(super) fn spawn(&self, dir: &Path, out: OwnedFd) -> Result<(), Error> {
+impl ServerLauncher for ServerLaunch {
+    fn launch(&self, dir: &Path, out: OwnedFd) -> Result<(), Error> {
+        make_dir(dir).map_err(Error::io("make the gate's directory"))?;
         let kept = FROM_ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         let mut gate = Command::new(&self.program);
         gate.args(&self.args)
@@ -54,7 +66,9 @@ impl ServerLaunch {
         reap(gate.spawn().map_err(Error::io("start the gate's program"))?);
         Ok(())
     }
+}
 
+impl ServerLaunch {
     /// Has a gate that is about to start read the key from the output of the command, if there
     /// is one, and if no key is in the environment, which comes first.
     fn give_master_key(&self, gate: &mut Command) -> Result<(), Error> {
@@ -73,6 +87,10 @@ impl ServerLaunch {
         reap(child);
         Ok(())
     }
+}
+
+fn make_dir(dir: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
 /// Waits for the process on a thread of its own, so that it does not stay as a zombie. It

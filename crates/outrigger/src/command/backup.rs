@@ -88,32 +88,32 @@ fn held(report: &Report) -> String {
 pub(crate) async fn restore(paths: &Paths, asked: Restore) -> Outcome<u8> {
     let Restore { file, output } = asked;
     paths.prepare()?;
-    let data = paths.data();
-    if let Some(there) = PARTS.iter().map(|name| data.join(name)).find(|path| path.exists()) {
+    let own = paths.harness();
+    if let Some(there) = PARTS.iter().map(|name| own.join(name)).find(|path| path.exists()) {
         let text = format!("{} is there already", there.display());
         return Err(Failure::new(Kind::Conflict, text)
             .hint("Move the data directory away, or name an empty one with --data-dir."));
     }
     let opened = open(&file)?;
-    let room = tempfile::Builder::new().prefix("restoring-").tempdir_in(data);
-    let room = room.map_err(|error| failed(data, &error))?;
+    let room = tempfile::Builder::new().prefix("restoring-").tempdir_in(own);
+    let room = room.map_err(|error| failed(own, &error))?;
     let mut screen = Screen::new(output);
     let restored = screen.during("restoring", transfer::restore(opened, room.path())).await;
     let RestoreOutcome { has_key, report, .. } = restored.map_err(|error| of_file(&file, error))?;
     for name in PARTS {
-        let (from, to) = (room.path().join(name), data.join(name));
+        let (from, to) = (room.path().join(name), own.join(name));
         fs::rename(&from, &to).map_err(|error| failed(&to, &error))?;
     }
-    File::open(data).and_then(|dir| dir.sync_all()).map_err(|error| failed(data, &error))?;
+    File::open(own).and_then(|dir| dir.sync_all()).map_err(|error| failed(own, &error))?;
     if output.json.is_some() {
         show::line(&json!({
             "type": "restored", "sessions": report.sessions, "events": report.events,
             "has_key": has_key,
         }))?;
     }
-    screen.note(Tone::Good, format!("● {} verified, in {}", held(&report), data.display()));
+    screen.note(Tone::Good, format!("● {} verified, in {}", held(&report), paths.data().display()));
     if !has_key {
-        let text = "! the key that signs the audit log was not in it: put audit/key back, or nothing new is signed";
+        let text = "! the key that signs the audit log was not in it: put harness/audit/key back, or nothing new is signed";
         screen.note(Tone::Warning, text);
     }
     Ok(0)
@@ -136,7 +136,8 @@ pub(crate) async fn export(paths: &Paths, name: &str, file: &Path, output: Outpu
 pub(crate) async fn import(paths: &Paths, file: &Path, output: Output) -> Outcome<u8> {
     let opened = open(file)?;
     let store = compose::store(paths).await?;
-    let room = tempfile::tempdir_in(paths.data()).map_err(|error| failed(paths.data(), &error))?;
+    let room =
+        tempfile::tempdir_in(paths.harness()).map_err(|error| failed(paths.harness(), &error))?;
     let taken = transfer::import(&store.sqlite, opened, room.path()).await;
     let sessions = taken.map_err(|error| match error {
         outrigger_store::Error::Conflict { session, .. } => {

@@ -9,6 +9,7 @@ mod face;
 mod history;
 mod jobs;
 mod network;
+mod resume;
 mod talk;
 mod work;
 
@@ -460,8 +461,8 @@ impl Rim {
     }
 
     /// Goes on with a session.
-    async fn opened(&mut self, opened: jobs::OpenedTalk) {
-        let jobs::OpenedTalk { mut task, before, rows, drive } = opened;
+    async fn opened(&mut self, opened: resume::OpenedTalk) {
+        let resume::OpenedTalk { mut task, before, rows, drive } = opened;
         // Who goes on with the same one holds it already.
         task.lock = task.lock.or_else(|| self.talk.take().and_then(Talk::into_lock));
         self.rows.extend(rows);

@@ -48,7 +48,7 @@ pub(crate) async fn execute(paths: &Paths, demo: Demo) -> Outcome<u8> {
     let model = ModelChoice::Bundled(DEMO_TURNS);
     let (dir, apply) = match &demo.keep {
         Some(dir) => (dir.clone(), Apply { apply: Some(AcceptPolicy::Usual), branch: false }),
-        None => (paths.data().join("demo"), Apply::default()),
+        None => (paths.harness().join("demo"), Apply::default()),
     };
     if demo.keep.is_some() && dir.exists() {
         return Err(Failure::new(Kind::Conflict, format!("{} is there already", dir.display()))

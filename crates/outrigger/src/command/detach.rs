@@ -7,13 +7,13 @@
 use outrigger_agent::SessionId;
 use serde_json::json;
 use std::fs::{self, File};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
+use crate::supervisor::{ProgramStreams, StartRequest, StartedProgram};
 use crate::{limits, session};
 
 /// Who drives a session.
@@ -28,11 +28,11 @@ pub(crate) enum Driver {
 /// Leaves a session that is opened and that nobody holds to a process of its own, and says
 /// how it is watched.
 pub(crate) async fn leave(paths: &Paths, session: &SessionId, output: Output) -> Outcome<u8> {
-    let mut child = spawn(paths, session).map_err(|error| {
+    let mut program = start(paths, session).await.map_err(|error| {
         Failure::new(Kind::AgentFailed, format!("no process could be started: {error}"))
             .hint(super::drive::resume_hint(session))
     })?;
-    taken_over(paths, session, &mut child).await?;
+    taken_over(paths, session, &mut program).await?;
     if output.json.is_some() {
         show::line(&json!({ "type": "started", "session": session.as_str() }))?;
     } else {
@@ -43,29 +43,26 @@ pub(crate) async fn leave(paths: &Paths, session: &SessionId, output: Output) ->
     Ok(0)
 }
 
-fn spawn(paths: &Paths, session: &SessionId) -> std::io::Result<Child> {
+async fn start(paths: &Paths, session: &SessionId) -> std::io::Result<StartedProgram> {
     let path = paths.log(session.as_str());
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir)?;
     }
-    let mut command = Command::new(std::env::current_exe()?);
-    command.arg("--data-dir").arg(paths.data());
-    if let Some(config) = paths.named_config() {
-        command.arg("--config").arg(config);
-    }
-    command.args(["detached", session.as_str()]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(path)?).spawn()
+    let stderr = File::create(path)?.into();
+    let streams = ProgramStreams { stderr, ..ProgramStreams::null()? };
+    let supervisor = paths.starter()?;
+    supervisor.start_program(StartRequest::Detached { session: session.clone() }, streams).await
 }
 
 /// Until the process holds the session, so that whoever looks next sees that somebody does.
 /// One that ended already is as good: what it did stands in the journal.
-async fn taken_over(paths: &Paths, session: &SessionId, child: &mut Child) -> Outcome {
+async fn taken_over(paths: &Paths, session: &SessionId, program: &mut StartedProgram) -> Outcome {
+    let pause = Duration::from_millis(limits::FOLLOW_POLL_MS);
     for _ in 0..limits::HANDOVER_MS_MAX / limits::FOLLOW_POLL_MS {
-        let is_over = child.try_wait().ok().flatten().is_some();
+        let is_over = tokio::time::timeout(pause, program.wait()).await.is_ok();
         if is_over || session::lock_briefly(&paths.lock(session.as_str()))?.is_none() {
             return Ok(());
         }
-        tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
     }
     Ok(())
 }

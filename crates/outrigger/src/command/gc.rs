@@ -215,7 +215,7 @@ fn tell(
 
 /// What the data directory holds, by kind, in bytes.
 pub(crate) fn held(paths: &Paths, space: Space) -> Outcome<Vec<(&'static str, u64)>> {
-    let below = |name: &str| size_of(&paths.data().join(name));
+    let below = |name: &str| size_of(&paths.harness().join(name));
     Ok(vec![
         ("database", space.database_bytes),
         ("blobs", space.blob_bytes),

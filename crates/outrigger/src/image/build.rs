@@ -5,12 +5,14 @@
 //! network, and run as the engine lets them. None of our keys is in the program's environment.
 
 use std::fs::File;
+use std::io::{self, PipeReader};
+use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::Command;
+use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::devcontainer::BuildPlan;
 use crate::config::Config;
@@ -18,6 +20,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
 use crate::paths::Paths;
 use crate::show::{OutputTail, Screen, Tone, inert};
+use crate::supervisor::{DockerBuild, ProgramStreams, StartRequest};
 
 const HINT: &str = "An image is built by `docker`, where there is a Docker engine; `outrigger sandbox pull` and `import` need none.";
 
@@ -27,7 +30,7 @@ type BuildOutput = Arc<Mutex<OutputTail>>;
 /// Has an image built, and gives its id: `sha256:…`. `top` is the repository's directory,
 /// `dockerfile` what stands in the file.
 pub(super) async fn build(
-    (paths, config): (&Paths, &Config),
+    paths: &Paths,
     top: &Path,
     (plan, dockerfile): (&BuildPlan, &str),
     screen: &mut Screen,
@@ -37,65 +40,86 @@ pub(super) async fn build(
         let text = format!("{} is no folder of the repository", plan.context.display());
         Failure::new(Kind::Usage, format!("the context of the build: {text}"))
     })?;
-    let storage = |error: std::io::Error| Failure::from_error(Kind::Storage, &error);
-    std::fs::create_dir_all(paths.scratch()).map_err(storage)?;
-    let scratch = tempfile::tempdir_in(paths.scratch()).map_err(storage)?;
-    let id = scratch.path().join("id");
-    let mut command = docker(config);
-    command.args(["build", "--file", "-", "--iidfile"]).arg(&id);
-    if let Some(target) = &plan.target {
-        command.arg(format!("--target={target}"));
-    }
-    for (name, value) in &plan.args {
-        command.arg(format!("--build-arg={name}={value}"));
-    }
-    command.arg(context).stdin(Stdio::piped());
+    let request = StartRequest::Build(DockerBuild {
+        context,
+        target: plan.target.clone(),
+        args: plan.args.clone(),
+    });
     let what = format!("building {}", inert(&plan.dockerfile.display().to_string()));
-    run(command, Some(dockerfile), &what, screen).await?;
-    Ok(std::fs::read_to_string(&id).map_err(storage)?.trim().to_owned())
+    let output = || std::io::pipe().map(|(from, to)| (Some(from), to.into()));
+    Ok(run(paths, request, (Some(dockerfile), output), &what, screen).await?.trim().to_owned())
 }
 
 /// Writes an image of the engine's into a file, as `docker save` has it.
-pub(super) async fn save(config: &Config, id: &str, file: File, screen: &mut Screen) -> Outcome {
+pub(super) async fn save(paths: &Paths, id: &str, file: File, screen: &mut Screen) -> Outcome {
+    let request = StartRequest::Save { image: id.to_owned() };
+    let output = || Ok((None, file.into()));
+    run(paths, request, (None, output), "taking the image from the engine", screen).await.map(drop)
+}
+
+/// The program that builds, from a Dockerfile on its standard input, and writes the image's id
+/// into a file.
+pub(crate) fn docker_build(config: &Config, build: &DockerBuild, id: &Path) -> Command {
     let mut command = docker(config);
-    command.args(["save", id]).stdin(Stdio::null()).stdout(file);
-    run(command, None, "taking the image from the engine", screen).await
+    command.args(["build", "--file", "-", "--iidfile"]).arg(id);
+    if let Some(target) = &build.target {
+        command.arg(format!("--target={target}"));
+    }
+    for (name, value) in &build.args {
+        command.arg(format!("--build-arg={name}={value}"));
+    }
+    command.arg("--").arg(&build.context);
+    command
+}
+
+/// The program that writes an image to its standard output.
+pub(crate) fn docker_save(config: &Config, image: &str) -> Command {
+    let mut command = docker(config);
+    command.args(["save", "--", image]);
+    command
 }
 
 fn docker(config: &Config) -> Command {
     let mut command = Command::new("docker");
-    for variable in &config.notify.keys {
-        command.env_remove(variable);
-    }
     if let Some(socket) = &config.docker.socket {
         command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
     }
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     command
 }
 
-/// Runs it to its end, and shows the end of what it printed where it fails.
+/// Runs it to its end, and shows the end of what it printed where it fails. Gives what it wrote
+/// of itself. `output`: where its standard output goes, and the other end of it to be read.
 async fn run(
-    mut command: Command,
-    input: Option<&str>,
+    paths: &Paths,
+    request: StartRequest,
+    (input, output): (Option<&str>, impl FnOnce() -> io::Result<(Option<PipeReader>, OwnedFd)>),
     what: &str,
     screen: &mut Screen,
-) -> Outcome {
+) -> Outcome<String> {
     let failed = |why: String| Failure::new(Kind::SandboxUnavailable, format!("{what}: {why}"));
-    let mut child =
-        command.spawn().map_err(|error| failed(format!("docker: {error}")).hint(HINT))?;
+    let start = async {
+        let (stdin, to) = std::io::pipe()?;
+        let ((from, stdout), (errors, stderr)) = (output()?, std::io::pipe()?);
+        let streams = ProgramStreams { stdin: stdin.into(), stdout, stderr: stderr.into() };
+        let program = paths.starter()?.start_program(request, streams).await?;
+        let read = |from: PipeReader| Receiver::from_owned_fd(from.into());
+        Ok((program, Sender::from_owned_fd(to.into())?, from.map(read).transpose()?, read(errors)?))
+    };
+    let started: io::Result<_> = start.await;
+    let (mut program, mut stdin, stdout, stderr) =
+        started.map_err(|error| failed(format!("docker: {error}")).hint(HINT))?;
     let output = BuildOutput::default();
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let work = async {
         let give = async {
-            if let (Some(mut stdin), Some(input)) = (stdin, input) {
+            if let Some(input) = input {
                 // One that does not read it says why.
                 drop(stdin.write_all(input.as_bytes()).await);
             }
+            drop(stdin);
         };
-        let (status, ..) =
-            tokio::join!(child.wait(), give, read(stdout, &output), read(stderr, &output));
-        status
+        let (end, ..) =
+            tokio::join!(program.wait(), give, read(stdout, &output), read(Some(stderr), &output));
+        end
     };
     let most = Duration::from_millis(limits::IMAGE_BUILD_MS_MAX);
     let words = || match last_line(&output) {
@@ -104,8 +128,8 @@ async fn run(
     };
     let ended = screen.watching(words, tokio::time::timeout(most, work)).await;
     let why = match ended {
-        Ok(Ok(status)) if status.success() => return Ok(()),
-        Ok(Ok(status)) => status.to_string(),
+        Ok(Ok(end)) if end.success => return Ok(end.written),
+        Ok(Ok(end)) => end.status,
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("it took more than {} min", limits::IMAGE_BUILD_MS_MAX / 60_000),
     };

@@ -22,11 +22,18 @@ use crate::paths::Paths;
 /// The gate of an installation, in a directory that is fit for it.
 pub(crate) fn gate(paths: &Paths) -> Outcome<NetworkClient> {
     paths.prepare()?;
+    Ok(match paths.supervisor() {
+        Some(supervisor) => NetworkClient::new(paths.gate(), supervisor.clone()),
+        None => NetworkClient::new(paths.gate(), launch(&Config::of_files(paths.configs())?)),
+    })
+}
+
+/// How the gate is started.
+pub(crate) fn launch(config: &Config) -> ServerLaunch {
     // Also where the file was replaced since.
     let (program, args) = (PathBuf::from("/proc/self/exe"), vec![OsString::from(GATE_MODE)]);
-    let master_key_command = Config::of_files(paths.configs())?.gate.master_key_command;
-    let launch = ServerLaunch { program, args, master_key_command };
-    Ok(NetworkClient::new(paths.gate(), launch))
+    let master_key_command = config.gate.master_key_command.clone();
+    ServerLaunch { program, args, master_key_command }
 }
 
 /// A client of HTTP that reaches a server through the gate, and what it has there instead of

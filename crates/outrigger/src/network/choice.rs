@@ -90,7 +90,10 @@ pub(crate) async fn act(
         HostChoice::Session => format!("  {host} may be reached in this session"),
         HostChoice::Packages => "  `packages` may be reached in this session".to_owned(),
         HostChoice::Rule => {
-            let place = rule::add(paths, host)?;
+            let place = match paths.supervisor() {
+                Some(supervisor) => supervisor.allow_host(host)?,
+                None => rule::add(paths, host)?,
+            };
             format!("  {host} may be reached, and stands in {}", place.display())
         }
         HostChoice::No => format!("  {host} stays out of reach"),

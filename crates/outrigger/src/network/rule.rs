@@ -13,7 +13,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 
 /// Lets the sandboxes of sessions to come reach a host. Gives the file.
-pub(super) fn add(paths: &Paths, host: &str) -> Outcome<PathBuf> {
+pub(crate) fn add(paths: &Paths, host: &str) -> Outcome<PathBuf> {
     let place = paths.config_places().last().expect("there is always one");
     let storage = |error: std::io::Error| {
         Failure::new(Kind::Storage, format!("{}: {error}", place.display()))

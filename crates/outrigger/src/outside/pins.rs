@@ -199,7 +199,7 @@ pub(crate) fn change(
 
 /// The name of a server has neither a slash nor a dot.
 fn place(paths: &Paths, server: &str) -> PathBuf {
-    paths.data().join("outside").join(format!("{server}.json"))
+    paths.harness().join("outside").join(format!("{server}.json"))
 }
 
 /// What is done about pins that can't be read.

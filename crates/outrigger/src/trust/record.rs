@@ -121,7 +121,7 @@ pub(crate) fn all(paths: &Paths) -> Outcome<Vec<TrustRecord>> {
 }
 
 fn records(paths: &Paths) -> PathBuf {
-    paths.data().join("trust")
+    paths.harness().join("trust")
 }
 
 /// A directory's path can have any bytes, and any length.

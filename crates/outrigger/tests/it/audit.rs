@@ -53,7 +53,7 @@ fn a_database_that_was_put_back_is_named() {
     let (world, _) = world();
     // It also folds the write-ahead log into the one file.
     world.ran(0, &["audit", "checkpoint"]);
-    let (database, old) = (world.data().join("journal.db"), world.path("old"));
+    let (database, old) = (world.harness().join("journal.db"), world.path("old"));
     fs::copy(&database, &old).unwrap();
     run(&world);
     let second = world.sessions()[0]["session"].as_str().unwrap().to_owned();
@@ -71,7 +71,7 @@ fn a_database_that_was_put_back_is_named() {
     // That what lies beside the database is missing is told, and by the kept checkpoint
     // what it was.
     for name in ["log", "checkpoint"] {
-        fs::remove_file(world.data().join("audit").join(name)).unwrap();
+        fs::remove_file(world.harness().join("audit").join(name)).unwrap();
     }
     let missing = world.ran(16, &["audit", "verify"]).stdout;
     assert!(missing.contains("audit/log: it is missing"), "{missing}");

@@ -188,7 +188,10 @@ fn an_empty_task_is_refused() {
     let args = ["run", "--script", &script, "--dir", dir.to_str().unwrap(), "-"];
     says(&fed(world.outrigger(&args), b""), 2, &["the task is empty"]);
     assert_eq!(world.run(&["run"]).code, Some(2));
-    assert!(!world.data().exists(), "something was kept of a task that never was");
+    assert!(
+        !world.harness().join("journal.db").exists(),
+        "something was kept of a task that never was"
+    );
 }
 
 #[test]

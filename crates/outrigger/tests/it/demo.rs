@@ -30,8 +30,8 @@ fn the_answer_alone_is_on_stdout_and_the_patch_takes() {
     {
         assert!(ran.stderr.contains(said), "{said} in {}", ran.stderr);
     }
-    let patch = world.data().join(format!("patches/{}.patch", world.session()));
-    takes(&world, &world.data().join("demo"), patch.to_str().unwrap());
+    let patch = world.harness().join(format!("patches/{}.patch", world.session()));
+    takes(&world, &world.harness().join("demo"), patch.to_str().unwrap());
     let quiet = world.ran(0, &["demo", "--quiet"]);
     assert_eq!((quiet.stdout, quiet.stderr.as_str()), (ran.stdout, ""));
 }
@@ -92,7 +92,7 @@ fn two_at_once_do_not_disturb_each_other() {
     let running: Vec<_> = (0..4).map(|_| world.start(&["demo", "--json"])).collect();
     for one in running {
         let object = one.end().expect(0).json();
-        takes(&world, &world.data().join("demo"), object["patch"].as_str().unwrap());
+        takes(&world, &world.harness().join("demo"), object["patch"].as_str().unwrap());
     }
     assert_eq!(world.sessions().len(), 4);
 }

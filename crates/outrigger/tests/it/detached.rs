@@ -23,7 +23,8 @@ impl World {
     /// Until nobody holds a session.
     fn await_end(&self, session: &str) {
         until("the process of the session ends", || {
-            let lock = fs::File::open(self.data().join(format!("locks/{session}.lock"))).unwrap();
+            let lock =
+                fs::File::open(self.harness().join(format!("locks/{session}.lock"))).unwrap();
             let how = rustix::fs::FlockOperation::NonBlockingLockExclusive;
             rustix::fs::flock(&lock, how).ok()
         });
@@ -72,7 +73,7 @@ fn a_session_that_is_left_is_stopped_and_goes_on_later() {
     world.ran(0, &["rm", "far"]);
     assert!(world.sessions().is_empty());
     for folder in ["logs", "apply", "locks"] {
-        assert_eq!(fs::read_dir(world.data().join(folder)).unwrap().count(), 0, "{folder}");
+        assert_eq!(fs::read_dir(world.harness().join(folder)).unwrap().count(), 0, "{folder}");
     }
 }
 

@@ -25,7 +25,7 @@ fn what_a_crash_left_in_docker_goes_with_the_end_of_any_session() {
     fs::write(world.path("empty.tar"), [0; 10_240]).unwrap();
     daemon.docker(&["import", world.path("empty.tar").to_str().unwrap(), "never-used:1"]);
     world.ran(0, &["doctor"]);
-    let owner = fs::read_to_string(world.data().join("installation")).unwrap();
+    let owner = fs::read_to_string(world.harness().join("installation")).unwrap();
     let (ours, theirs) = (owner.trim().to_owned(), format!("{}x", &owner.trim()[1..]));
     for owner in [&ours, &theirs] {
         let label = format!("--label=outrigger.owner={owner}");

@@ -34,7 +34,7 @@ fn image(world: &World, daemon: &Daemon) -> &'static str {
 
 /// Where the disks of this world's containers are on this machine.
 fn disks(world: &World, daemon: &Daemon) -> Vec<PathBuf> {
-    let owner = fs::read_to_string(world.data().join("installation")).unwrap();
+    let owner = fs::read_to_string(world.harness().join("installation")).unwrap();
     let filter = format!("label=outrigger.owner={}", owner.trim());
     let each = |what: &str, field: &str| {
         let listed = daemon.docker(&[what, "ls", "-q", "--filter", &filter]);

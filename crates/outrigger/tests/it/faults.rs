@@ -104,7 +104,7 @@ fn a_missing_key_is_told_before_anything_is_made() {
         let ran = ask(&world, &fake.url, "anthropic", key);
         assert_eq!((ran.code, fake.asked()), (Some(3), 0), "{}", ran.stderr);
         assert!(ran.stderr.contains("TEST_KEY") && ran.stderr.contains("hint: Set TEST_KEY"));
-        assert!(!world.data().exists());
+        assert!(!world.harness().join("journal.db").exists());
     }
 }
 
@@ -261,9 +261,9 @@ fn a_database_that_is_damaged_or_newer_is_told_and_not_touched() {
     let session = world.session();
     // It folds the write-ahead log into the file: a newer header in it would be the one that counts.
     world.ran(0, &["audit", "checkpoint"]);
-    let path = world.data().join("journal.db");
+    let path = world.harness().join("journal.db");
     let whole = fs::read(&path).unwrap();
-    let log = world.data().join("journal.db-wal");
+    let log = world.harness().join("journal.db-wal");
     let logged = fs::read(&log).ok();
     let with = |at: usize, bytes: &[u8]| {
         let mut changed = whole.clone();

@@ -109,7 +109,7 @@ fn no_link_on_the_way_brings_files_of_the_host_into_the_sandbox() {
 fn archived(world: &World) -> String {
     let find = "find . -type f -print0 | xargs -0 cat";
     let mut sh = world.command("sh");
-    let output = sh.args(["-c", find]).current_dir(world.data().join("blobs")).output().unwrap();
+    let output = sh.args(["-c", find]).current_dir(world.harness().join("blobs")).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 

@@ -11,6 +11,7 @@ mod canary;
 mod captured;
 mod completions;
 mod config;
+mod confined;
 mod conversation;
 mod cuts;
 #[expect(clippy::print_stdout, reason = "whoever runs them reads which daemon they used")]

@@ -54,7 +54,7 @@ fn a_named_server_that_is_not_there_is_told_with_its_address() {
     let variables = [("OLLAMA_HOST", nobody.url.as_str())];
     let told = run(&world, &variables, &["--provider", "ollama"]).expect(14).stderr;
     assert!(told.contains(&format!("ollama: {} does not answer", nobody.url)), "{told}");
-    assert!(told.contains("--base-url") && !world.data().join("journal.db").exists(), "{told}");
+    assert!(told.contains("--base-url") && !world.harness().join("journal.db").exists(), "{told}");
 }
 
 #[test]

@@ -77,12 +77,12 @@ fn pictures_go_along_and_are_told_in_a_line() {
     let text = world.ran(0, &["sessions", "show", &session]).stderr;
     assert!(text.contains("› What is this?\n  with shot.png, 2 × 3, 29 bytes\n"), "{text}");
     // It is kept as long as the session names it, and goes with it elsewhere.
-    let (blob, file) = (world.data().join("blobs").join(&digest[..2]).join(digest), path("it"));
+    let (blob, file) = (world.harness().join("blobs").join(&digest[..2]).join(digest), path("it"));
     assert_eq!(fs::read(&blob).unwrap(), PNG);
     world.ran(0, &["sessions", "export", &session, &file]);
     let other = World::new();
     other.ran(0, &["sessions", "import", &file]);
-    let there = other.data().join("blobs").join(&digest[..2]).join(digest);
+    let there = other.harness().join("blobs").join(&digest[..2]).join(digest);
     assert_eq!(fs::read(there).unwrap(), PNG);
     // What was shown before is sent again as it was.
     let said = ["sessions", "say", &session, "And this?", "--picture", &second];

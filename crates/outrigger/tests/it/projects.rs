@@ -52,10 +52,10 @@ fn a_project_is_worked_on_with_all_that_it_needs() {
     assert!(!dir.join("cache").exists());
     assert_eq!(world.git(&dir, &["log", "--format=%s"]), "the first commit\n");
     // The second time nothing is packed anew, and a session finds its template again.
-    let kept = fs::read_dir(world.data().join("dependencies")).unwrap().count();
+    let kept = fs::read_dir(world.harness().join("dependencies")).unwrap().count();
     assert_eq!(kept, 2);
     world.ran(0, &args);
-    assert_eq!(fs::read_dir(world.data().join("dependencies")).unwrap().count(), kept);
+    assert_eq!(fs::read_dir(world.harness().join("dependencies")).unwrap().count(), kept);
     let missing = ["run", "--script", &script, "--dir", &dir_name, "--include", "absent", "task"];
     let told = world.ran(4, &missing).stderr;
     assert!(told.contains("absent is no folder of"), "{told}");
@@ -93,7 +93,7 @@ fn a_project_is_prepared_once_for_what_its_lock_file_says() {
     assert!(told.contains("one\nmade\n1\nfirst\nprepared\nagent\n"), "{told}");
     assert!(!dir.join("deps").exists() && !dir.join("src/made.js").exists());
     let notes = || {
-        let all = fs::read_dir(world.data().join("dependencies")).unwrap().flatten();
+        let all = fs::read_dir(world.harness().join("dependencies")).unwrap().flatten();
         let names = all.map(|entry| entry.file_name().into_string().unwrap());
         names.filter(|name| name.starts_with("setup.")).collect::<Vec<_>>()
     };

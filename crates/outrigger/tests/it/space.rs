@@ -16,7 +16,7 @@ fn run(world: &World, text: &str) -> String {
 }
 
 fn blobs(world: &World) -> Vec<PathBuf> {
-    let folders = fs::read_dir(world.data().join("blobs")).unwrap();
+    let folders = fs::read_dir(world.harness().join("blobs")).unwrap();
     let folders = folders.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
     folders.flat_map(|dir| fs::read_dir(dir).unwrap().map(|it| it.unwrap().path())).collect()
 }
@@ -35,7 +35,7 @@ fn a_session_is_removed_with_all_that_is_its_own() {
     let world = World::new();
     let (first, second) = (run(&world, "zqxjkvbpyyw"), run(&world, "second"));
     assert_eq!(disks(&world), 2);
-    let patch = world.data().join(format!("patches/{first}.patch"));
+    let patch = world.harness().join(format!("patches/{first}.patch"));
     assert!(patch.exists());
     let ran = world.ran(0, &["sessions", "rm", &first[..8], "--json"]);
     assert_eq!(ran.json()["sessions"][0], first.as_str());
@@ -44,7 +44,7 @@ fn a_session_is_removed_with_all_that_is_its_own() {
     world.ran(4, &["sessions", "rm", &first]);
     let report = world.ran(0, &["audit", "verify", "--json"]).json();
     assert_eq!((&report["removed"], &report["sessions"]), (&1.into(), &1.into()));
-    let database = fs::read(world.data().join("journal.db")).unwrap();
+    let database = fs::read(world.harness().join("journal.db")).unwrap();
     assert!(!String::from_utf8_lossy(&database).contains("zqxjkvbpyyw"));
 }
 
@@ -73,11 +73,11 @@ fn what_has_something_to_do_is_not_removed() {
 fn gc_says_what_would_go_and_lets_it_go() {
     let world = World::new();
     let (first, second) = (run(&world, "first"), run(&world, "second"));
-    fs::write(world.data().join("patches/0123456789ab.patch"), "nobody's").unwrap();
+    fs::write(world.harness().join("patches/0123456789ab.patch"), "nobody's").unwrap();
     for path in blobs(&world) {
         make_old(&path);
     }
-    make_old(&world.data().join("patches/0123456789ab.patch"));
+    make_old(&world.harness().join("patches/0123456789ab.patch"));
     let would = world.ran(0, &["gc", "--dry-run", "--json"]).json();
     assert_eq!(would["sessions"], serde_json::json!([]));
     assert_eq!(would["patches"].as_array().unwrap().len(), 1);
@@ -95,7 +95,7 @@ fn gc_says_what_would_go_and_lets_it_go() {
     assert_eq!(went["sessions"].as_array().unwrap().len(), 2, "{first} {second}");
     assert!(!went["blobs"].as_array().unwrap().is_empty());
     assert_eq!((world.sessions().len(), disks(&world), blobs(&world).len()), (0, 0, 0));
-    assert!(fs::read_dir(world.data().join("patches")).unwrap().next().is_none());
+    assert!(fs::read_dir(world.harness().join("patches")).unwrap().next().is_none());
     let report = world.ran(0, &["audit", "verify", "--json"]).json();
     assert_eq!(report["removed"], 2);
     world.ran(2, &["gc", "--older-than", "yesterday"]);
@@ -170,15 +170,15 @@ fn everything_goes_into_a_file_and_comes_back() {
 
     let other = World::new();
     let told = other.ran(0, &["restore", &file]);
-    assert!(told.stderr.contains("put audit/key back"), "{told:?}");
+    assert!(told.stderr.contains("put harness/audit/key back"), "{told:?}");
     assert_eq!(other.session(), session);
     other.ran(0, &["audit", "verify"]);
     let notes = |world: &World| world.ran(0, &["memory", "cat", "notes.md"]).stdout;
     assert_eq!(notes(&other), notes(&world));
     let patch = format!("patches/{session}.patch");
     assert_eq!(
-        fs::read(other.data().join(&patch)).unwrap(),
-        fs::read(world.data().join(&patch)).unwrap()
+        fs::read(other.harness().join(&patch)).unwrap(),
+        fs::read(world.harness().join(&patch)).unwrap()
     );
     // Its disk is gone; it goes on all the same, and nothing new is signed.
     let said = other.ran(0, &["sessions", "say", &session, "And more?"]).stdout;

@@ -53,6 +53,11 @@ impl World {
         self.path("data")
     }
 
+    /// Of it what the harness keeps.
+    pub(crate) fn harness(&self) -> PathBuf {
+        self.path("data/harness")
+    }
+
     /// A command with nothing of this process's environment but the way to programs.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);

@@ -58,7 +58,7 @@ fn it_guides_from_when_a_person_trusts_it_until_it_changes() {
     assert!(told.contains("! AGENTS.md is new here and not trusted, so it is only data"), "{told}");
     assert_eq!(home.author("new"), json!({ "untrusted": "AGENTS.md" }));
     assert_eq!(home.labels("new"), untrusted);
-    assert!(!home.world.data().join("trust").exists(), "only a person writes there");
+    assert!(!home.world.harness().join("trust").exists(), "only a person writes there");
 
     // Nobody is there to be asked.
     let waits = home.trust(10, &[]);
@@ -124,7 +124,7 @@ fn what_is_longer_than_anybody_is_told_can_not_be_trusted() {
 fn a_record_that_is_damaged_is_no_trust() {
     let home = Home::new(&[]);
     home.trust(0, &["--yes"]);
-    let records = fs::read_dir(home.world.data().join("trust")).unwrap().flatten();
+    let records = fs::read_dir(home.world.harness().join("trust")).unwrap().flatten();
     let is_record = |path: &PathBuf| path.extension().is_some_and(|it| it == "json");
     let record = records.map(|entry| entry.path()).find(is_record).unwrap();
     fs::write(record, "{").unwrap();

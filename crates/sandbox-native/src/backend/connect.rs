@@ -5,21 +5,66 @@
 //! not said otherwise; callers are on threads that may.
 
 use std::ffi::OsString;
+use std::fmt::Debug;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use outrigger_sandbox::Error;
+use outrigger_sandbox::{Capabilities, Error};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::limits;
 use crate::protocol::{self, Answer, Request};
 use crate::spawner::{BUSY, READY};
+
+/// Who starts a spawner.
+pub trait SpawnerLauncher: Debug + Send + Sync {
+    /// Starts the spawner of a state directory, which has the `guest` program as its standard
+    /// input and says on `out` what comes of it. May block until it has begun.
+    ///
+    /// # Errors
+    /// If the program can't be started.
+    fn launch(&self, state: &Path, guest: OwnedFd, out: OwnedFd) -> Result<(), Error>;
+
+    /// Does what [`prepare`] does. May block.
+    ///
+    /// # Errors
+    /// As [`prepare`].
+    fn prepare(&self, state: &Path) -> Result<Capabilities, Error> {
+        prepare(state)
+    }
+}
+
+/// Probes the host, makes the state directory, and refuses one that others can enter.
+///
+/// # Errors
+/// [`Error::Unavailable`] where no sandbox can be made, with what would fix it;
+/// [`Error::Backend`] if the state directory can't be used.
+pub fn prepare(state: &Path) -> Result<Capabilities, Error> {
+    let capabilities = crate::probe::probe(state)?;
+    let at = state.display();
+    if !state.is_absolute() {
+        return Err(Error::Invalid(format!("the state directory `{at}` is not absolute")));
+    }
+    let failed = |error: std::io::Error| {
+        Error::Backend(format!("cannot use the state directory `{at}`: {error}"))
+    };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
+    let found = fs::metadata(state).map_err(failed)?;
+    if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
+        return Err(Error::Backend(format!(
+            "the state directory `{at}` is not this user's alone; give it to this user with mode 0700"
+        )));
+    }
+    Ok(capabilities)
+}
 
 /// How the spawner is started: a program that calls [`crate::spawner::main`] with
 /// the arguments after those given here, before it does anything else.
@@ -31,11 +76,29 @@ pub struct Launch {
     pub args: Vec<OsString>,
 }
 
+impl SpawnerLauncher for Launch {
+    fn launch(&self, state: &Path, guest: OwnedFd, out: OwnedFd) -> Result<(), Error> {
+        let started = Command::new(&self.program)
+            .args(&self.args)
+            .arg(state)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(guest))
+            .stdout(Stdio::from(out))
+            .stderr(Stdio::null())
+            .spawn();
+        let failed = |error| backend(&format!("cannot start {}", self.program.display()), &error);
+        // It forks at once and leaves the spawner to itself, so this does not wait for that.
+        let _ = started.map_err(failed)?.wait();
+        Ok(())
+    }
+}
+
 /// A spawner that can be asked.
 #[derive(Debug)]
 pub(super) struct SpawnerClient {
     pub(super) state: PathBuf,
-    pub(super) launch: Launch,
+    pub(super) launcher: Arc<dyn SpawnerLauncher>,
     pub(super) guest: &'static [u8],
 }
 
@@ -190,28 +253,15 @@ impl SpawnerClient {
             .map_err(|error| backend("cannot keep the guest program in memory", &error))?;
         let (mut status, theirs) =
             UnixStream::pair().map_err(|error| backend("no socket", &error))?;
-        let started = Command::new(&self.launch.program)
-            .args(&self.launch.args)
-            .arg(&self.state)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::from(guest))
-            .stdout(Stdio::from(OwnedFd::from(theirs)))
-            .stderr(Stdio::null())
-            .spawn();
-        let program = self.launch.program.display();
-        let mut child =
-            started.map_err(|error| backend(&format!("cannot start {program}"), &error))?;
+        self.launcher.launch(&self.state, guest, OwnedFd::from(theirs))?;
         let mut said = String::new();
         let limit = Some(Duration::from_millis(limits::SPAWNER_START_MS_MAX));
         let heard = status.set_read_timeout(limit).and_then(|()| status.read_to_string(&mut said));
-        // It forks at once and leaves the spawner to itself, so this does not wait for that.
-        let _ = child.wait();
         match (heard, said.as_str()) {
             (Ok(_), READY) => Ok(StartResult::Started),
             (Ok(_), BUSY) => Ok(StartResult::Busy),
             (Ok(_), "") => {
-                Err(Error::Backend(format!("{program} ended without becoming a spawner")))
+                Err(Error::Backend("the program ended without becoming a spawner".to_owned()))
             }
             (Ok(_), reason) => Err(Error::Unavailable {
                 reason: format!("the spawner could not start: {reason}"),

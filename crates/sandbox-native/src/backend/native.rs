@@ -1,9 +1,7 @@
 //! The backend itself.
 
 use std::collections::HashMap;
-use std::fs;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -16,7 +14,7 @@ use outrigger_sandbox::{
 use outrigger_sandbox_client::{Link, RemoteSandbox, TreeServer};
 use tokio::net::UnixStream;
 
-use super::connect::{Launch, SpawnerClient};
+use super::connect::{SpawnerClient, SpawnerLauncher};
 use crate::image::request::{ImageAnswer, ImageRequest};
 use crate::limits;
 use crate::protocol::{Answer, Request};
@@ -27,8 +25,11 @@ pub struct Config {
     /// Where disks, the socket and the lock are; absolute. Made with mode 0700 if it
     /// is not there. Every process that opens the same one sees the same sandboxes.
     pub state_dir: PathBuf,
-    /// How a spawner is started.
-    pub launch: Launch,
+    /// Where an image's files without a name are made that are read twice: a directory, on a
+    /// disk with room for the image.
+    pub scratch: PathBuf,
+    /// Who starts a spawner, and looks at what this host can give.
+    pub launcher: Arc<dyn SpawnerLauncher>,
     /// The guest program: a static executable.
     pub guest: &'static [u8],
     /// Paths of the host that are seen inside at the same place, read-only, beside
@@ -43,6 +44,7 @@ pub struct Config {
 #[derive(Debug)]
 pub struct Native {
     spawner: Arc<SpawnerClient>,
+    scratch: PathBuf,
     read_only: Vec<PathBuf>,
     trees: Option<Arc<dyn Trees>>,
     capabilities: Capabilities,
@@ -58,14 +60,13 @@ impl Native {
     /// [`Error::Backend`] if the state directory can't be used.
     pub async fn open(config: Config) -> Result<Self, Error> {
         let prepare = move || {
-            let capabilities = crate::probe::probe(&config.state_dir)?;
-            prepare(&config.state_dir)?;
+            let capabilities = config.launcher.prepare(&config.state_dir)?;
             Ok((config, capabilities))
         };
         let (config, capabilities) = blocking(prepare).await?;
-        let Config { state_dir: state, launch, guest, read_only, trees } = config;
-        let spawner = Arc::new(SpawnerClient { state, launch, guest });
-        Ok(Self { spawner, read_only, trees, capabilities, links: Mutex::default() })
+        let Config { state_dir: state, scratch, launcher, guest, read_only, trees } = config;
+        let spawner = Arc::new(SpawnerClient { state, launcher, guest });
+        Ok(Self { spawner, scratch, read_only, trees, capabilities, links: Mutex::default() })
     }
 
     pub(super) async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
@@ -88,9 +89,9 @@ impl Native {
         Err(Error::Unsupported { what: "a snapshot".to_owned(), reason })
     }
 
-    /// Where everything is.
-    pub(crate) fn state_dir(&self) -> &Path {
-        &self.spawner.state
+    /// Where files without a name are made.
+    pub(crate) fn scratch(&self) -> &Path {
+        &self.scratch
     }
 
     /// Asks about templates and layers, which may take long.
@@ -287,25 +288,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| Error::Backend(format!("a thread of the backend failed: {error}")))?
-}
-
-/// Makes the state directory, and refuses one that others can enter.
-fn prepare(state: &Path) -> Result<(), Error> {
-    let at = state.display();
-    if !state.is_absolute() {
-        return Err(Error::Invalid(format!("the state directory `{at}` is not absolute")));
-    }
-    let failed = |error: std::io::Error| {
-        Error::Backend(format!("cannot use the state directory `{at}`: {error}"))
-    };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
-    let found = fs::metadata(state).map_err(failed)?;
-    if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
-        return Err(Error::Backend(format!(
-            "the state directory `{at}` is not this user's alone; give it to this user with mode 0700"
-        )));
-    }
-    Ok(())
 }
 
 #[async_trait]

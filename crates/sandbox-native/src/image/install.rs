@@ -85,9 +85,9 @@ impl Native {
         progress: ProgressCallback<'_>,
     ) -> Result<Template, Error> {
         check_name(template)?;
-        let state = self.state_dir().to_owned();
+        let scratch = self.scratch().to_owned();
         let inspect = move || {
-            let mut opened = source.inspect(&state)?;
+            let mut opened = source.inspect(&scratch)?;
             let (image, kind) = opened.image()?;
             Ok((opened, image, kind))
         };
@@ -199,7 +199,7 @@ impl Native {
             let before = now.bytes;
             if missing.contains(&layer.diff) {
                 let watch = |bytes| progress(Progress { bytes: before + bytes, ..now });
-                let blob = blobs.blob(self.state_dir(), number, layer, &watch).await?;
+                let blob = blobs.blob(self.scratch(), number, layer, &watch).await?;
                 now.left_out += self.unpack(layer, blob).await?;
                 *left_out = now.left_out;
             }

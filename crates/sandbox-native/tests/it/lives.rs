@@ -3,12 +3,13 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::support::*;
 use outrigger_sandbox::{Backend, End, Error, ExecId, FileOp, FileReply};
-use outrigger_sandbox_native::Config;
+use outrigger_sandbox_native::{Config, Launch};
 
 fn exec_id(name: &str) -> ExecId {
     ExecId::new(name).unwrap()
@@ -247,7 +248,11 @@ async fn a_launch_that_is_no_spawner_says_so() {
     for (program, part) in
         [("/bin/true", "without becoming a spawner"), ("/no/such/program", "cannot start")]
     {
-        let world = world_with(|config| config.launch.program = program.into()).await;
+        let world = world_with(|config| {
+            let args = Vec::new();
+            config.launcher = Arc::new(Launch { program: program.into(), args });
+        })
+        .await;
         let error = world
             .native
             .create(&sandbox_id("x"), &outrigger_sandbox::CreateSpec::default())
@@ -269,10 +274,11 @@ fn with_freezer(config: &mut Config) -> bool {
     if !mounts.lines().any(has) {
         return false;
     }
-    let spawner = std::mem::replace(&mut config.launch.program, "/usr/bin/unshare".into());
     let script = "umount --all --types cgroup2 && exec \"$0\" \"$@\"";
-    config.launch.args = ["--mount", "sh", "-c", script].map(Into::into).into();
-    config.launch.args.push(spawner.into());
+    let spawner = launch().program.into_os_string();
+    let args = ["--mount", "sh", "-c", script].map(Into::into).into_iter().chain([spawner]);
+    let program = "/usr/bin/unshare".into();
+    config.launcher = Arc::new(Launch { program, args: args.collect() });
     true
 }
 

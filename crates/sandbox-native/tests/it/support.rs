@@ -19,11 +19,17 @@ pub(crate) fn example(name: &str) -> PathBuf {
     path
 }
 
+/// How the spawner of the tests is started.
+pub(crate) fn launch() -> Launch {
+    Launch { program: example("spawner"), args: Vec::new() }
+}
+
 pub(crate) fn config(state: &Path) -> Config {
     Config {
         // Made by the backend, with the mode that it demands.
         state_dir: state.join("state"),
-        launch: Launch { program: example("spawner"), args: Vec::new() },
+        scratch: state.to_owned(),
+        launcher: Arc::new(launch()),
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
         trees: None,

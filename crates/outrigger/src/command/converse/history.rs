@@ -11,7 +11,7 @@ use crate::limits;
 use crate::paths::Paths;
 
 fn file(paths: &Paths) -> PathBuf {
-    paths.data().join("history")
+    paths.harness().join("history")
 }
 
 /// What was written before, the oldest first.

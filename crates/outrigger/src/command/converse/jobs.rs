@@ -3,7 +3,7 @@
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use outrigger_agent::{Author, Item, Message, Record, Seq, SessionId, State};
+use outrigger_agent::{Item, Message, Seq, State};
 use outrigger_engine::{EgressQuestion, ResumeChange};
 use outrigger_repository::{Accept, Change, Rules};
 use outrigger_store::load_all;
@@ -14,23 +14,23 @@ use tokio::task::JoinSet;
 
 use super::context::Context;
 use super::network;
+use super::resume::{OpenedTalk, go_on, take_up};
 use super::talk::Parts;
 use super::work;
 use crate::abandoned;
 use crate::command::detach::Driver;
 use crate::command::finish::{Back, Finish};
 use crate::command::task::{self, OpenedTask, Task, open};
-use crate::compose::{self, Store};
+use crate::compose;
 use crate::conversation::{Hazards, Slash};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Apply;
 use crate::network::{HostChoice, act};
 use crate::project_file::ProjectFile;
-use crate::session::Lock;
 use crate::show::row::Row;
-use crate::show::{self, Screen, Tone, count, inert, markdown_rows};
+use crate::show::{self, Screen, Tone, count, inert};
 use crate::trust::{self, JudgedFile};
-use crate::{limits, models, outside, own_files, project_servers, repository, session, workspace};
+use crate::{limits, models, own_files, repository, session, workspace};
 
 /// What a job came to.
 pub(super) enum JobEnd {
@@ -49,16 +49,6 @@ pub(super) struct HostsSeen {
     pub(super) answers: u64,
     /// What is told of the last one, if it was acted on here.
     pub(super) answered: Outcome<Vec<Row>>,
-}
-
-/// A session that is gone on with.
-pub(super) struct OpenedTalk {
-    pub(super) task: OpenedTask,
-    /// What happened in it before.
-    pub(super) before: Vec<Record>,
-    pub(super) rows: Vec<Row>,
-    /// Whether it goes on at once.
-    pub(super) drive: bool,
 }
 
 type Job = LocalBoxFuture<'static, JobEnd>;
@@ -117,7 +107,7 @@ pub(super) fn go_on_with_last(context: Context) -> Job {
 /// Says how one goes on with the last session of the directory, if it is not over.
 pub(super) fn look_for_last(context: Context) -> Job {
     let work = async move {
-        if !context.paths.data().exists() {
+        if !context.paths.harness().join("journal.db").exists() {
             return Ok(Vec::new());
         }
         let store = compose::store(&context.paths).await?;
@@ -136,68 +126,6 @@ pub(super) fn look_for_last(context: Context) -> Job {
         Ok(vec![Row::note(Tone::Warning, &text), Row::note(Tone::Detail, &hint)])
     };
     work.map(JobEnd::Rows).boxed_local()
-}
-
-/// Takes up a session, shows where it stands, and lets it go on if it was cut off.
-async fn go_on(context: &Context, store: Store, named: &SessionId) -> Outcome<Box<OpenedTalk>> {
-    let session = session::root(&*store.journal, named).await?;
-    let Some(lock) = session::lock(&context.paths.lock(session.as_str()))? else {
-        return Err(session::held(&session));
-    };
-    take_up(context, store, session, Some(lock)).await
-}
-
-async fn take_up(
-    context: &Context,
-    store: Store,
-    session: SessionId,
-    lock: Option<Lock>,
-) -> Outcome<Box<OpenedTalk>> {
-    let (paths, config) = (&context.paths, &context.config);
-    let mut before = Vec::new();
-    load_all(&*store.journal, &session, Seq::default(), |record| before.push(record)).await?;
-    let state = before.iter().fold(State::default(), State::apply);
-    let spec = state.spec().cloned().ok_or_else(|| {
-        Failure::new(Kind::NotFound, format!("session {session} was never opened"))
-    })?;
-    if state.is_cancelled() {
-        return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
-    }
-    let opened = models::reopen(paths, &spec.model, &config.model).await?;
-    let screen = Screen::keeping();
-    let config = &project_servers::of_session(paths, config, &spec, &screen)?;
-    let backends = compose::backends(paths, config, Some(&store.served)).await?;
-    let servers = outside::servers(paths, config).await?;
-    let engine = compose::engine(paths, config, &store, &opened, &backends, servers)?;
-    let mut rows = screen.kept();
-    rows.extend(recapitulation(&session, &state));
-    let drive = state.in_turn();
-    let task = OpenedTask { store, engine, session, lock };
-    Ok(Box::new(OpenedTalk { task, before, rows, drive }))
-}
-
-/// What was going on.
-fn recapitulation(session: &SessionId, state: &State) -> Vec<Row> {
-    let said = state.conversation().iter().rev().find_map(|item| match item {
-        Item::Message(message) if matches!(message.author, Author::Person(_)) => Some(message),
-        _ => None,
-    });
-    let mut rows =
-        vec![Row::note(Tone::Strong, &format!("● session {session}: {}", state.status()))];
-    if let Some(said) = said {
-        let lines = said.text.lines().take(limits::RECAP_ROWS_MAX);
-        rows.extend(lines.map(|line| Row::note(Tone::Strong, &format!("› {line}"))));
-        rows.extend(said.pictures.iter().map(|it| Row::note(Tone::Detail, &show::picture(it))));
-    }
-    let answer = markdown_rows(&outrigger_agent::answer(state.conversation()));
-    let above = answer.len().saturating_sub(limits::RECAP_ROWS_MAX);
-    if above > 0 {
-        let text = format!("  … {} before", count(above as u64, "line"));
-        rows.push(Row::note(Tone::Detail, &text));
-    }
-    rows.extend(answer.into_iter().skip(above));
-    rows.push(Row::default());
-    rows
 }
 
 /// The files of the directory.

@@ -64,7 +64,8 @@ impl Harness {
         let program = std::env::current_exe().doing("finding this program")?;
         let native = Native::open(Config {
             state_dir: sandboxes.clone(),
-            launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
+            scratch: home.to_owned(),
+            launcher: Arc::new(Launch { program, args: vec![OsString::from(SPAWNER_MODE)] }),
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
             trees: None,

@@ -118,7 +118,8 @@ async fn native(home: &Home, tree: Arc<dyn Tree>) -> Outcome<Native> {
     let program = std::env::current_exe().doing("finding this program")?;
     let native = Native::open(Config {
         state_dir: home::sandboxes(home.path()),
-        launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
+        scratch: home.path().to_owned(),
+        launcher: Arc::new(Launch { program, args: vec![OsString::from(SPAWNER_MODE)] }),
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
         trees: Some(Arc::new(One(tree))),

@@ -34,7 +34,8 @@ impl BenchBackend {
         let program = std::env::current_exe().doing("finding this program")?;
         let config = Config {
             state_dir: state.clone(),
-            launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
+            scratch: home.path().to_owned(),
+            launcher: Arc::new(Launch { program, args: vec![OsString::from(SPAWNER_MODE)] }),
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
             trees: None,
