@@ -227,7 +227,7 @@ fn carry(client: NetworkClient, id: SandboxId) -> CarriedConnections {
     start(async move {
         while let Some(connection) = connections.recv().await {
             // Refused, it is closed, which the program inside sees.
-            let _ = client.connection(id.as_str(), connection).await;
+            let _ = client.connection(id.as_str(), None, connection).await;
         }
     });
     CarriedConnections(sender)

@@ -340,7 +340,7 @@ impl RelayedConnections {
         tokio::spawn(async move {
             while let Some(connection) = connections.recv().await {
                 // Refused or lost, it is closed, which the program sees.
-                let _ = client.connection(id.as_str(), connection).await;
+                let _ = client.connection(id.as_str(), None, connection).await;
             }
         });
         Self(sender)
