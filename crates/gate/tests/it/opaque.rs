@@ -9,6 +9,7 @@ use outrigger_gate::{Error, Grant, Network, Proxy, Refusal, Scheme, grant_of};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::captured::straight;
 use crate::support::{Connection, Gate, Inside, grant, run};
 use crate::upstream::{Answer, Authority, Upstream, proxy, start};
 
@@ -303,5 +304,31 @@ fn tls_is_between_the_program_and_the_host() {
         }
         assert!(inside.tunnel(&name, Some("localhost")).await.is_none());
         assert_eq!(upstream.requests().len(), 2);
+    });
+}
+
+#[test]
+fn tls_that_a_name_led_here_is_so_too() {
+    run(async {
+        let (trusted, theirs) = (Authority::new(), Authority::new());
+        let gate = Gate::new(&trusted);
+        let tls = theirs.server(&["pinned.test"], 9);
+        let upstream = Upstream::start(Some(tls), Answer::Echo).await;
+        let (proxy, _) = proxy(upstream.address).await;
+        let words = ["tcp:pinned.test:443", "read.test"];
+        let network = Network {
+            grants: words.iter().flat_map(|word| grant_of(word).unwrap()).collect(),
+            proxy: Some(Proxy { url: format!("http://{proxy}"), no_proxy: Vec::new() }),
+            ..Network::default()
+        };
+        let inside = gate.open_network("a", network).await;
+        let mut tls = straight(&inside, "pinned.test", theirs.pem()).await.unwrap();
+        let request = "GET /pinned HTTP/1.1\r\nHost: x\r\n\r\n";
+        assert_eq!(tls.ask(request).await.unwrap().status, 200);
+        assert!(straight(&inside, "pinned.test", &inside.authority).await.is_none());
+        assert!(straight(&inside, "read.test", &inside.authority).await.is_some());
+        let flow = gate.wait_for("a", |flow| flow.host == "pinned.test").await;
+        assert_eq!((flow.port, flow.grant.as_deref()), (443, Some("tcp:pinned.test:443")));
+        assert!(flow.sent_bytes > request.len() as u64, "with the first message: {flow:?}");
     });
 }
