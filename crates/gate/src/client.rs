@@ -56,8 +56,10 @@ impl NetworkClient {
     /// Opens a sandbox's network or changes it. Repeating it is harmless. What is not granted
     /// any more ends, also where it is under way. `secrets`: those that its programs may use,
     /// each where its terms say, which is granted by them. `listeners`: the TCP listeners
-    /// inside, at most 4; without any the last stay. A program says by its first bytes whether it
-    /// takes one for a proxy or for the host that it names.
+    /// inside, at most 20; without any the last stay. One at `127.0.0.1` is the proxy, or one where
+    /// a program says by its first bytes whether it takes it for a proxy or for the host that it
+    /// names. To one at another address a name leads: its port says which host of
+    /// [`crate::Scheme::Tcp`] is meant, but for 443 and 80.
     ///
     /// # Errors
     /// [`Error::Refused`] for a name, a grant or a secret that can't be, otherwise as the
@@ -139,13 +141,19 @@ impl NetworkClient {
         }
     }
 
-    /// Gives one connection of a sandbox whose listener can't be handed out.
+    /// Gives one connection of a sandbox whose listener can't be handed out. `captured`: the port
+    /// to which a name led it; `None`: it came to the proxy.
     ///
     /// # Errors
     /// [`Error::Unknown`] where the sandbox has to be opened first, [`Error::Refused`] where
     /// it has all the connections that it may have.
-    pub async fn connection(&self, sandbox: &str, connection: OwnedFd) -> Result<(), Error> {
-        let request = Request::Connection { sandbox: sandbox.to_owned() };
+    pub async fn connection(
+        &self,
+        sandbox: &str,
+        captured: Option<u16>,
+        connection: OwnedFd,
+    ) -> Result<(), Error> {
+        let request = Request::Connection { sandbox: sandbox.to_owned(), captured };
         let ask =
             move |place: &Place| place.ask_if_there(&request, std::slice::from_ref(&connection));
         match self.with(ask).await? {

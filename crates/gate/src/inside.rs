@@ -11,6 +11,7 @@ mod captured;
 mod exchange;
 mod http;
 mod names;
+mod opaque;
 mod plain;
 mod pool;
 mod push;
@@ -20,36 +21,42 @@ mod serving;
 mod session;
 mod sieve;
 mod socket;
+mod stream;
 mod strict;
 mod tunnel;
 mod websocket;
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::sandbox::Sandbox;
+use crate::network::NAMED_PORTS;
+use crate::sandbox::{Arrival, Sandbox};
+use plain::Onward;
 use session::Session;
 use socket::Socket;
 
 /// Serves a connection to its end.
-pub(crate) async fn serve(fd: OwnedFd, sandbox: Arc<Sandbox>) {
+pub(crate) async fn serve(Arrival { fd, captured, room }: Arrival, sandbox: Arc<Sandbox>) {
     sandbox.arrivals.turn().await;
     let session = Arc::new(Session::new(sandbox));
     // A socket that can't be waited for is closed, which is all that can be said on it.
     let Ok(socket) = Socket::new(fd, Arc::clone(&session.activity)) else { return };
     tokio::select! {
-        () = Box::pin(begin(&session, socket)) => {}
+        () = Box::pin(begin(&session, socket, captured)) => {}
         () = session.sandbox.revoked(&session.targets) => {}
         () = session.activity.overdue() => {}
     }
+    drop(room);
 }
 
 /// A handshake of TLS begins with it (RFC 8446, 5.1), and no request of HTTP does.
 const TLS_HANDSHAKE: u8 = 22;
 
-/// Serves what a connection says that it is. What came where does not matter: each way is
-/// allowed the same.
-async fn begin(session: &Arc<Session>, socket: Socket) {
+/// Serves what a connection says that it is. What came where matters only at a port where it can't
+/// say that: each way is allowed the same.
+async fn begin(session: &Arc<Session>, socket: Socket, captured: Option<u16>) {
+    if let Some(port) = captured.filter(|port| !NAMED_PORTS.contains(port)) {
+        return Box::pin(opaque::serve_port(session, port, socket)).await;
+    }
     if session.sandbox.authority.is_some()
         && matches!(socket.first().await, Ok(Some(TLS_HANDSHAKE)))
     {
@@ -57,7 +64,11 @@ async fn begin(session: &Arc<Session>, socket: Socket) {
     }
     // What came before CONNECT goes before the tunnel, and not with its end.
     let onward = Box::pin(plain::serve(session, socket)).await;
-    if let Some((target, stream)) = onward {
-        Box::pin(tunnel::serve(session, target, stream)).await;
+    match onward {
+        Some((Onward::Tls(target), stream)) => {
+            Box::pin(tunnel::serve(session, target, stream)).await;
+        }
+        Some((Onward::Opaque(opaque), stream)) => Box::pin(opaque.pass(session, stream)).await,
+        None => {}
     }
 }

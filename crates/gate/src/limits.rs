@@ -56,8 +56,10 @@ pub(crate) const MASTER_KEY_BYTES: usize = 32;
 /// Bytes of what a command prints that gives it.
 pub(crate) const MASTER_KEY_TEXT_BYTES_MAX: usize = 4 << 10;
 
+/// Ports of a sandbox at which connections are passed on unread.
+pub(crate) const CAPTURED_PORTS_MAX: usize = 16;
 /// Listeners of a sandbox: that of its proxy, and those to which names lead.
-pub(crate) const LISTENERS_MAX: usize = 4;
+pub(crate) const LISTENERS_MAX: usize = 4 + CAPTURED_PORTS_MAX;
 /// Connections of a sandbox at once. Above it nothing is accepted, and the backlog waits.
 pub(crate) const CONNECTIONS_MAX: usize = 256;
 /// New connections of a sandbox in a second, beside those that it may have at once: TLS with each
@@ -105,8 +107,8 @@ pub(crate) const CHUNK_EXTRA_BYTES_MAX: usize = 16 << 10;
 pub(crate) const READ_BYTES: usize = 8 << 10;
 /// Streams at once in one connection of HTTP/2, and connections to the outside that one inside has.
 pub(crate) const STREAMS_MAX: u32 = 100;
-/// Bytes of a websocket that are read at once, each way.
-pub(crate) const FRAMES_BYTES: usize = 16 << 10;
+/// Bytes of what is passed on as it is that are read at once, each way.
+pub(crate) const STREAM_BYTES: usize = 16 << 10;
 /// Connections to the outside that wait to be used again, for one inside.
 pub(crate) const IDLE_UPSTREAMS_MAX: usize = 8;
 /// For the head of a request, from its first byte.

@@ -2,9 +2,12 @@
 //!
 //! Owns the types that callers fill in and store. What they mean is in `rules`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::limits;
 
 /// All that a sandbox may reach. Empty: nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +22,38 @@ pub struct Network {
     /// yet ([`crate::NetworkClient::flows`]). `None`: any number.
     #[serde(default)]
     pub sent_bytes_max: Option<u64>,
+}
+
+/// Ports at which a connection that a name led there says its host: by TLS, or by HTTP.
+pub(crate) const NAMED_PORTS: [u16; 2] = [443, 80];
+
+impl Network {
+    /// Ports at which a program that knows no proxy gets to the one host of [`Scheme::Tcp`] that
+    /// is granted there. At 443 and 80 it says its host, so they are never among them.
+    ///
+    /// # Errors
+    /// One sentence, if there are two hosts at one of them, or too many ports.
+    pub fn captured_ports(&self) -> Result<Vec<u16>, String> {
+        let mut hosts = BTreeMap::new();
+        let is_stream =
+            |grant: &&Grant| grant.scheme == Scheme::Tcp && !NAMED_PORTS.contains(&grant.port);
+        for Grant { host, port, .. } in self.grants.iter().filter(is_stream) {
+            let known = hosts.entry(*port).or_insert(host);
+            if *known != host {
+                return Err(format!(
+                    "{known} and {host} can't both be passed on unread at port {port}: there a \
+                     program does not say which of them it means"
+                ));
+            }
+        }
+        match hosts.len() {
+            0..=limits::CAPTURED_PORTS_MAX => Ok(hosts.into_keys().collect()),
+            many => Err(format!(
+                "{many} ports are to be passed on unread, of at most {}",
+                limits::CAPTURED_PORTS_MAX
+            )),
+        }
+    }
 }
 
 /// One place that may be reached, and how.
@@ -43,7 +78,8 @@ pub struct Grant {
     /// Each `name=value` that the query must have. Empty: any query.
     #[serde(default)]
     pub queries: Vec<String>,
-    /// Whether the name may lead to loopback and to private addresses.
+    /// Whether the name may lead to loopback and to private addresses. One of [`Scheme::Tcp`]
+    /// leads to loopback only where it says so itself.
     #[serde(default)]
     pub private: bool,
 }
@@ -56,14 +92,17 @@ pub enum Scheme {
     Https,
     /// HTTP.
     Http,
+    /// Anything, over TCP: it is passed on unread. Only for one host by its name or address.
+    Tcp,
 }
 
 impl Scheme {
-    /// The port where nothing else is said.
+    /// The port where nothing else is said. 0, which no host has: it always is.
     pub(crate) fn port(self) -> u16 {
         match self {
             Self::Https => 443,
             Self::Http => 80,
+            Self::Tcp => 0,
         }
     }
 }

@@ -16,11 +16,11 @@ use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 
 /// Where a gate that speaks this form is asked, in its directory. A change of the form changes
 /// the name, so that a gate of an older program is left alone and ends by itself.
-pub(crate) const SOCKET: &str = "gate-4.sock";
+pub(crate) const SOCKET: &str = "gate-5.sock";
 /// What the name of each caller begins with, which is that of its socket beside it.
 pub(crate) const CALLER: &str = "caller-";
 /// What such a gate holds.
-pub(crate) const LOCK: &str = "gate-4.lock";
+pub(crate) const LOCK: &str = "gate-5.lock";
 
 /// What is asked.
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub(crate) enum Request {
     /// Takes a secret from every sandbox, and ends what is under way with it.
     Revoke { secret: String },
     /// Takes one connection: the descriptor.
-    Connection { sandbox: String },
+    Connection { sandbox: String, captured: Option<u16> },
     /// Whether it is open. The connection stays for as long as the gate does.
     Look { sandbox: String },
     /// Takes what came since it was taken last.

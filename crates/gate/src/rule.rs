@@ -5,7 +5,7 @@
 
 use crate::host::{Host, Target};
 use crate::limits;
-use crate::network::Grant;
+use crate::network::{Grant, Scheme};
 
 /// A grant with its host taken apart.
 #[derive(Debug, Clone)]
@@ -41,7 +41,8 @@ pub(crate) fn cut(path: &str) -> &str {
 impl Rule {
     pub(crate) fn new(grant: &Grant) -> Result<Self, String> {
         let bad = || format!("{:?} is not a host that can be granted", cut(&grant.host));
-        let host = match grant.host.strip_prefix("*.") {
+        let beneath = grant.host.strip_prefix("*.").filter(|_| grant.scheme != Scheme::Tcp);
+        let host = match beneath {
             None => Pattern::Exact(Host::parse_bare(&grant.host).ok_or_else(bad)?),
             Some(rest) => {
                 let name = Host::parse(rest).and_then(|host| host.name().map(str::to_owned));
@@ -49,6 +50,17 @@ impl Rule {
             }
         };
         Ok(Self { host, grant: grant.clone() })
+    }
+
+    /// Where a connection goes that it passes on unread.
+    pub(crate) fn stream(&self) -> Option<Target> {
+        let Grant { scheme, port, .. } = self.grant;
+        match &self.host {
+            Pattern::Exact(host) if scheme == Scheme::Tcp => {
+                Some(Target { scheme, host: host.clone(), port })
+            }
+            Pattern::Exact(_) | Pattern::Beneath(_) => None,
+        }
     }
 
     /// Whether it allows a request.

@@ -5,7 +5,7 @@
 use crate::flow::Refusal;
 use crate::host::{Host, Target, parse_authority};
 use crate::limits;
-use crate::network::{Destination, Grant, Network, Scheme};
+use crate::network::{Destination, Grant, NAMED_PORTS, Network, Scheme};
 use crate::rule::{RequestLine, Rule, allows_method, allows_path, cut};
 use crate::secrets::{HeldSecret, Secrets};
 
@@ -40,6 +40,7 @@ impl Rules {
             return Err(format!("there are more than {} grants", limits::GRANTS_MAX));
         }
         let rules = network.grants.iter().map(Rule::new).collect::<Result<_, _>>()?;
+        network.captured_ports()?;
         let sent_bytes_max = network.sent_bytes_max;
         let proxy = network.proxy.as_ref().map(UpstreamProxy::new).transpose()?;
         Ok(Self { rules, secrets: Secrets::new(secrets)?, declined: None, proxy, sent_bytes_max })
@@ -69,6 +70,12 @@ impl Rules {
             && !target.host.is_private()
             && !self.knows(target)
             && !self.declines(target)
+    }
+
+    /// Where connections go that a name led to a port, if no byte of them says it.
+    pub(crate) fn captured(&self, port: u16) -> Option<Target> {
+        let mut streams = self.rules.iter().filter_map(Rule::stream);
+        streams.find(|target| target.port == port && !NAMED_PORTS.contains(&port))
     }
 
     fn of<'a>(&'a self, target: &Target) -> impl Iterator<Item = &'a Grant> {

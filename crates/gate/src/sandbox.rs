@@ -165,5 +165,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) fd: OwnedFd,
+    /// The port to which a name led it. `None`: it came to the proxy.
+    pub(crate) captured: Option<u16>,
     pub(crate) room: OwnedSemaphorePermit,
 }

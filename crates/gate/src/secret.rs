@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::network::Grant;
+use crate::network::{Grant, Scheme};
 
 /// A secret that only a gate with the same master key can read. What it says of itself is
 /// sealed with it: a gate refuses one whose terms were changed.
@@ -122,6 +122,9 @@ impl SecretTerms {
         }
         if self.places.is_empty() {
             return Err("a secret that is sent nowhere is of no use".to_owned());
+        }
+        if self.places.iter().any(|place| place.grant.scheme == Scheme::Tcp) {
+            return Err("a secret is not sent in what is passed on unread (tcp:)".to_owned());
         }
         if self.places.len() > crate::limits::SECRET_PLACES_MAX {
             return Err(format!(

@@ -7,19 +7,23 @@ use crate::network::{Grant, Scheme};
 
 /// What can be written, for every sentence.
 const FORMS: &str = "write a host (example.com), a host and port (example.com:8443), hosts beneath one \
-     (*.example.com) or the beginning of a URL (https://example.com/path*)";
+     (*.example.com), the beginning of a URL (https://example.com/path*) or what is passed on \
+     unread (tcp:example.com:5432)";
 
-/// The grants that a person means by `HOST`, `HOST:PORT`, `*.HOST`, `http://HOST[:PORT]` or
-/// `https://HOST[:PORT][/PATH]`, with `*` in a path for any characters. A host alone is
-/// granted with and without TLS. `localhost` and addresses of private networks are granted
-/// as such when they are written.
+/// The grants that a person means by `HOST`, `HOST:PORT`, `*.HOST`, `http://HOST[:PORT]`,
+/// `https://HOST[:PORT][/PATH]`, with `*` in a path for any characters, or `tcp:HOST:PORT`. A
+/// host alone is granted with and without TLS. `localhost` and addresses of private networks are
+/// granted as such when they are written.
 ///
 /// # Errors
 /// One sentence, which says what is wrong and what can be written.
 pub fn grant_of(words: &str) -> Result<Vec<Grant>, String> {
     let fault = |what: &str| format!("{:?} {what}; {FORMS}", crate::rule::cut(words));
     let (scheme, rest) = match words.split_once("://") {
-        None => (None, words),
+        None => match words.strip_prefix("tcp:") {
+            Some(rest) => (Some(Scheme::Tcp), rest),
+            None => (None, words),
+        },
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Some(Scheme::Https), rest),
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Some(Scheme::Http), rest),
         Some(_) => return Err(fault("is not of a scheme that the network has")),
@@ -28,7 +32,7 @@ pub fn grant_of(words: &str) -> Result<Vec<Grant>, String> {
         Some(at) => rest.split_at(at),
         None => (rest, ""),
     };
-    if !path.is_empty() && scheme.is_none() {
+    if !path.is_empty() && matches!(scheme, None | Some(Scheme::Tcp)) {
         return Err(fault("has a path but does not begin with https://"));
     }
     if path.contains(['?', '#', ' ', '\\']) || !path.is_ascii() {
@@ -47,7 +51,10 @@ pub fn grant_of(words: &str) -> Result<Vec<Grant>, String> {
     let (host, port) = parse_authority(authority)
         .or_else(|| Host::parse_bare(authority).map(|host| (host, None)))
         .ok_or_else(|| fault("is not a host"))?;
-    let private = host.is_private();
+    if scheme == Some(Scheme::Tcp) && (port.is_none() || !beneath.is_empty()) {
+        return Err(fault("does not name one host and one port"));
+    }
+    let private = host.is_private() || scheme == Some(Scheme::Tcp);
     let name = match &host {
         Host::Address(_) if !beneath.is_empty() => {
             return Err(fault("has nothing beneath it, because it is an address"));
@@ -91,7 +98,7 @@ mod tests {
                 .iter()
                 .map(|grant| {
                     let private = if grant.private { " private" } else { "" };
-                    let scheme = if grant.scheme == Scheme::Https { "https" } else { "http" };
+                    let scheme = format!("{:?}", grant.scheme).to_lowercase();
                     format!(
                         "{scheme} {} {}{}{private}",
                         grant.host,
@@ -124,6 +131,8 @@ mod tests {
             ("[::1]:443", "https ::1 443 private"),
             ("::1", "https ::1 443 private, http ::1 80 private"),
             ("169.254.169.254:80", "http 169.254.169.254 80 private"),
+            ("tcp:DB.internal:5432", "tcp db.internal 5432 private"),
+            ("tcp:[::1]:22", "tcp ::1 22 private"),
         ] {
             assert_eq!(read(words), expected, "{words}");
         }
@@ -144,6 +153,12 @@ mod tests {
             ("example.com.", "is not a host"),
             ("*.1.2.3.4", "has nothing beneath it"),
             ("example.com:99999", "is not a host"),
+            ("tcp:example.com", "does not name one host and one port"),
+            ("tcp:*.example.com:22", "does not name one host and one port"),
+            ("tcp:5432", "is not a host"),
+            ("tcp:git@example.com:22", "names a user"),
+            ("tcp:example.com:22/path", "has a path but does not begin"),
+            ("tcp://example.com:22", "is not of a scheme"),
         ] {
             let sentence = grant_of(words).unwrap_err();
             assert!(sentence.contains(expected) && sentence.contains("write a host"), "{sentence}");

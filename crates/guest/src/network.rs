@@ -8,10 +8,12 @@
 mod names;
 pub(crate) mod relay;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 
+use outrigger_sandbox::limits::CAPTURED_PORTS_MAX;
 use outrigger_sandbox::wire::RelayPiece;
 use outrigger_sandbox::{Error, capture};
 
@@ -40,13 +42,14 @@ pub(crate) enum NetworkToken {
 }
 
 impl Network {
-    /// Listens, and gives the port of the proxy and descriptors to hand out.
-    pub(crate) fn listen(&mut self) -> Result<(u16, Vec<OwnedFd>), Error> {
+    /// Listens, at these captured ports as well and at no others, and gives the port of the proxy
+    /// and descriptors to hand out.
+    pub(crate) fn listen(&mut self, ports: &[u16]) -> Result<(u16, Vec<OwnedFd>), Error> {
         let failed = |error: io::Error| Error::Backend(format!("the guest can't listen: {error}"));
         if self.listeners.is_empty() {
             self.listeners.push(listener(Ipv4Addr::LOCALHOST, 0).map_err(failed)?);
         }
-        self.capture();
+        self.capture(ports);
         let port = self.listeners[0].local_addr().map_err(failed)?.port();
         let handed = self.listeners.iter().map(|it| Ok(it.try_clone()?.into()));
         Ok((port, handed.collect::<io::Result<_>>().map_err(failed)?))
@@ -54,12 +57,12 @@ impl Network {
 
     /// Listens where names lead. A port that a program has for all addresses stays its own, and
     /// a kernel that keeps low ports to itself takes none of this: there is the proxy still.
-    fn capture(&mut self) {
-        let known = |port: u16| {
-            let mut known = self.listeners.iter().filter_map(|it| it.local_addr().ok());
-            known.any(|at| at == SocketAddrV4::new(capture::ADDRESS, port).into())
-        };
-        let missing = capture::PORTS.into_iter().filter(|port| !known(*port));
+    fn capture(&mut self, ports: &[u16]) {
+        let ports = ports.iter().take(CAPTURED_PORTS_MAX).copied();
+        let ports: BTreeSet<u16> = ports.chain(capture::PORTS).collect();
+        self.listeners.retain(|it| captured(it).is_none_or(|port| ports.contains(&port)));
+        let known: Vec<_> = self.listeners.iter().filter_map(captured).collect();
+        let missing = ports.into_iter().filter(|port| !known.contains(port));
         let made = missing.filter_map(|port| listener(capture::ADDRESS, port).ok());
         let made: Vec<_> = made.collect();
         self.listeners.extend(made);
@@ -70,8 +73,8 @@ impl Network {
     }
 
     /// Listens, and has a connection carry what connects.
-    pub(crate) fn carry_by(&mut self, connection: u64) -> Result<u16, Error> {
-        let (port, _) = self.listen()?;
+    pub(crate) fn carry_by(&mut self, connection: u64, ports: &[u16]) -> Result<u16, Error> {
+        let (port, _) = self.listen(ports)?;
         self.relay.carry_by(connection);
         Ok(port)
     }
@@ -111,7 +114,10 @@ impl Network {
             NetworkToken::Flow(flow) => self.relay.ready(flow, scratch, to),
             // Room that was there for each of them may have been for one.
             NetworkToken::Listener(place) if self.relay.has_room(to) => {
-                self.relay.accept(self.listeners[place].as_fd(), to);
+                // There may be fewer since it was waited for.
+                if let Some(listener) = self.listeners.get(place) {
+                    self.relay.accept(listener.as_fd(), captured(listener), to);
+                }
             }
             NetworkToken::Listener(_) => {}
             NetworkToken::Names => self.names.iter().for_each(answer),
@@ -122,6 +128,11 @@ impl Network {
     pub(crate) fn step(&mut self, to: &Connections) {
         self.relay.step(to);
     }
+}
+
+/// The port to which names lead, if it is that of such a listener.
+fn captured(listener: &TcpListener) -> Option<u16> {
+    listener.local_addr().ok().filter(|at| at.ip() == capture::ADDRESS).map(|at| at.port())
 }
 
 fn listener(address: Ipv4Addr, port: u16) -> io::Result<TcpListener> {

@@ -282,7 +282,7 @@ impl Guest {
             GuestRequest::Forget => self.commands.forget(caller),
             GuestRequest::Serve => self.fuse.serve(connection),
             GuestRequest::Tree { number, result } => self.fuse.answer(connection, number, result),
-            GuestRequest::Listen => match self.network.listen() {
+            GuestRequest::Listen(ports) => match self.network.listen(&ports) {
                 Ok((port, listeners)) => {
                     let reply = GuestReply::Listening(Ok(port));
                     self.connections.reply_passing(caller, reply, listeners);
@@ -291,8 +291,8 @@ impl Guest {
                     self.connections.reply(caller, GuestReply::Listening(Err(error)));
                 }
             },
-            GuestRequest::Relay => {
-                let port = self.network.carry_by(connection);
+            GuestRequest::Relay(ports) => {
+                let port = self.network.carry_by(connection, &ports);
                 self.connections.reply(caller, GuestReply::Listening(port));
             }
             GuestRequest::Relayed { flow, piece } => {

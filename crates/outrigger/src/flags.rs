@@ -65,8 +65,9 @@ pub(crate) struct Net {
     /// Let commands in the sandbox reach `packages` (the registries of pip, npm, cargo, Go,
     /// Maven, RubyGems and apt, for reading), `git` (the remotes of the repository, for
     /// fetching), or a host: `example.com`, `example.com:8443`, `*.example.com`,
-    /// `https://example.com/path*`. Several with commas, or given several times; `none` for
-    /// nothing. A session that goes on keeps what it has beside it.
+    /// `https://example.com/path*`; or `tcp:db.example.com:5432`, which is passed on unread.
+    /// Several with commas, or given several times; `none` for nothing. A session that goes on
+    /// keeps what it has beside it.
     #[arg(long, value_name = "WHAT", help_heading = "Network")]
     net: Vec<String>,
     /// Let commands use a secret of `outrigger secrets`, where it is for: they have a placeholder

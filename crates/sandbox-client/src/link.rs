@@ -318,8 +318,8 @@ fn allowance(ask: &GuestRequest) -> (u64, u64) {
         | GuestRequest::Forget
         | GuestRequest::Serve
         | GuestRequest::Tree { .. }
-        | GuestRequest::Listen
-        | GuestRequest::Relay
+        | GuestRequest::Listen(_)
+        | GuestRequest::Relay(_)
         | GuestRequest::Relayed { .. } => (0, 0),
     }
 }

@@ -32,6 +32,8 @@ const READ_BYTES: usize = 64 << 10;
 pub struct CarriedConnections {
     /// The port inside.
     pub port: u16,
+    /// Those that are captured beside it.
+    pub captured: Vec<u16>,
     /// The life of the sandbox that they belong to.
     pub generation: Generation,
     outbox: Arc<Outbox>,
@@ -52,13 +54,15 @@ impl Drop for CarriedConnections {
     }
 }
 
-/// Has a guest listen and carry what connects over this stream, which is used for nothing else.
+/// Has a guest listen, at these captured ports as well, and carry what connects over this stream,
+/// which is used for nothing else.
 ///
 /// # Errors
 /// [`Error::Lost`] if no guest of this version answers, and what it says.
 pub async fn carry(
     mut reads: impl AsyncRead + Send + Unpin + 'static,
     writes: impl AsyncWrite + Send + Unpin + 'static,
+    captured: &[u16],
     sink: Arc<dyn ConnectionSink>,
 ) -> Result<CarriedConnections, Error> {
     let mut frames = FrameBuffer::default();
@@ -66,7 +70,7 @@ pub async fn carry(
     let outbox = Arc::new(Outbox::new(writes));
     let works = Arc::clone(&outbox);
     start(async move { works.work().await });
-    let ask = ToGuest { request: 1, ask: GuestRequest::Relay };
+    let ask = ToGuest { request: 1, ask: GuestRequest::Relay(captured.to_vec()) };
     outbox.send(frame(&ask)).await;
     let mut piece = vec![0; READ_BYTES];
     let port = loop {
@@ -87,7 +91,7 @@ pub async fn carry(
         carrier.run(reads, frames, piece).await;
         is_open.store(false, Ordering::SeqCst);
     });
-    Ok(CarriedConnections { port, generation, outbox, open })
+    Ok(CarriedConnections { port, captured: captured.to_vec(), generation, outbox, open })
 }
 
 fn frame(message: &ToGuest) -> Vec<u8> {
@@ -147,8 +151,8 @@ impl Carrier {
 
     /// `None`: that is against the rules.
     fn hear(&mut self, number: u64, piece: RelayPiece) -> Option<()> {
-        if piece == RelayPiece::Opened {
-            return self.open(number);
+        if let RelayPiece::Opened(captured) = piece {
+            return self.open(number, captured);
         }
         // One that is over here may be spoken of for a while.
         let Some(flow) = self.flows.get_mut(&number) else { return Some(()) };
@@ -173,12 +177,12 @@ impl Carrier {
                 flow.room.close();
                 self.flows.remove(&number);
             }
-            RelayPiece::Opened => return None,
+            RelayPiece::Opened(_) => return None,
         }
         Some(())
     }
 
-    fn open(&mut self, number: u64) -> Option<()> {
+    fn open(&mut self, number: u64, captured: Option<u16>) -> Option<()> {
         // Those whose pumps both ended are over on both sides.
         self.flows.retain(|_, flow| Arc::strong_count(&flow.room) > 1 || flow.inbox.is_some());
         if self.flows.len() >= 2 * RELAY_FLOWS_MAX || self.flows.contains_key(&number) {
@@ -188,7 +192,7 @@ impl Carrier {
             return self.refuse(number);
         };
         let Ok(theirs) = theirs.into_std() else { return self.refuse(number) };
-        self.sink.connection(OwnedFd::from(theirs));
+        self.sink.connection(OwnedFd::from(theirs), captured);
         let (reads, writes) = ours.into_split();
         let (inbox, pieces) = mpsc::unbounded_channel();
         let room = Arc::new(Semaphore::new(RELAY_WINDOW_BYTES));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use outrigger_sandbox::{ConnectionSink, Error, Listener, Networks, SandboxId};
-use outrigger_sandbox_client::carry;
+use outrigger_sandbox_client::{CarriedConnections, carry};
 
 use crate::backend::Docker;
 use crate::context;
@@ -19,6 +19,7 @@ impl Networks for Docker {
     async fn listen(
         &self,
         id: &SandboxId,
+        ports: &[u16],
         sink: Arc<dyn ConnectionSink>,
     ) -> Result<Listener, Error> {
         let context = &*self.0;
@@ -26,7 +27,9 @@ impl Networks for Docker {
         let seen = live::look(&context.engine, id).await?.ok_or_else(absent)?;
         let mut carried = context.carried.lock().await;
         carried.retain(|_, stream| stream.is_open());
-        if let Some(known) = carried.get(id).filter(|it| it.generation == seen.generation) {
+        let same =
+            |it: &&CarriedConnections| it.generation == seen.generation && it.captured == ports;
+        if let Some(known) = carried.get(id).filter(same) {
             return Ok(Listener { port: known.port, descriptors: Vec::new() });
         }
         match seen.doing {
@@ -38,7 +41,7 @@ impl Networks for Docker {
             ContainerState::Waiting | ContainerState::Ended => return Err(absent()),
         }
         let streams = stream::open(&context.engine, &seen.container).await?.ok_or_else(absent)?;
-        let stream = carry(streams.0, streams.1, sink).await?;
+        let stream = carry(streams.0, streams.1, ports, sink).await?;
         let port = stream.port;
         carried.insert(id.clone(), stream);
         Ok(Listener { port, descriptors: Vec::new() })

@@ -38,8 +38,9 @@ pub const MOUNTS_LEFT_MAX: usize = 64;
 /// long a life goes on that was ended for a snapshot, whatever there is to do.
 pub const PUT_OFF_MS: u64 = 5;
 /// Descriptors with one message inside of the spawner, or to a guest: of two things, and of
-/// each tree that is served.
-pub const FDS_MAX: usize = 2 + outrigger_sandbox::limits::SERVED_MAX;
+/// each tree that is served. Those of a guest's listeners are more.
+pub const FDS_MAX: usize =
+    1 + outrigger_sandbox::capture::PORTS.len() + outrigger_sandbox::limits::CAPTURED_PORTS_MAX;
 /// Folders for trees that a root has although its own sandbox asked for none of them.
 pub const SERVED_FOLDERS_MAX: usize = 64;
 /// Times that a guest which dies under a new connection is asked for again.

@@ -11,5 +11,6 @@ use std::net::Ipv4Addr;
 pub const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 64, 0, 1);
 /// Where names are asked for.
 pub const NAMES_PORT: u16 = 53;
-/// What is connected to there goes where the [`crate::Listener`] goes: TLS, and HTTP.
+/// What is connected to there goes where the [`crate::Listener`] goes: TLS, and HTTP. Whoever asks
+/// for the listener may name more ports ([`crate::limits::CAPTURED_PORTS_MAX`]).
 pub const PORTS: [u16; 2] = [443, 80];

@@ -79,6 +79,8 @@ pub const TREE_MS_MAX: u64 = 10_000;
 /// Trees that are served into one sandbox.
 pub const SERVED_MAX: usize = 8;
 
+/// Ports beside [`crate::capture::PORTS`] at which connections of one sandbox are taken.
+pub const CAPTURED_PORTS_MAX: usize = 16;
 /// Connections of one sandbox that are carried at once; a further one waits to be accepted.
 pub const RELAY_FLOWS_MAX: usize = 128;
 /// What one side of a carried connection sends before the other side gives it more room.

@@ -123,8 +123,9 @@ pub trait Sandbox: Send + Sync + Debug {
 
 /// Takes connections that programs of a sandbox made. Called from one task; must not block.
 pub trait ConnectionSink: Send + Sync {
-    /// Takes the next one: a stream of bytes, one end of a pair of sockets.
-    fn connection(&self, connection: OwnedFd);
+    /// Takes the next one: a stream of bytes, one end of a pair of sockets. `captured`: the port
+    /// of [`crate::capture::ADDRESS`] that the program connected to; `None`: it was the other.
+    fn connection(&self, connection: OwnedFd, captured: Option<u16>);
 }
 
 /// Where the programs of a sandbox find its way out.
@@ -132,8 +133,8 @@ pub trait ConnectionSink: Send + Sync {
 pub struct Listener {
     /// A port of the sandbox's own `127.0.0.1`.
     pub port: u16,
-    /// The listening sockets themselves, to accept on: that of the port, and those of
-    /// [`crate::capture::PORTS`] that were free. They outlive whoever asked for them. Where there
+    /// The listening sockets themselves, to accept on: that of the port, and at
+    /// [`crate::capture::ADDRESS`] those of the ports that were free. They outlive whoever asked for them. Where there
     /// are none each connection goes to the [`ConnectionSink`], for as long as the asker lives.
     pub descriptors: Vec<OwnedFd>,
 }
@@ -143,12 +144,15 @@ pub struct Listener {
 #[async_trait]
 pub trait Networks: Send + Sync + Debug {
     /// Has the guest of a living sandbox listen, and says where. From then on names lead to
-    /// [`crate::capture::ADDRESS`], and what connects there comes the same way. Repeating it
-    /// gives the same port in the same [`Generation`]; where connections go to a sink, that stays
-    /// the first one of this process. [`Error::Absent`] if the sandbox does not live.
+    /// [`crate::capture::ADDRESS`], and what connects there comes the same way: at its own ports
+    /// and at `ports`, at most [`crate::limits::CAPTURED_PORTS_MAX`]. Repeating it gives the same
+    /// port in the same [`Generation`]; where connections go to a sink, that stays the first one of
+    /// this process for as long as `ports` do: with others those that are carried end.
+    /// [`Error::Absent`] if the sandbox does not live.
     async fn listen(
         &self,
         id: &SandboxId,
+        ports: &[u16],
         sink: Arc<dyn ConnectionSink>,
     ) -> Result<Listener, Error>;
 }

@@ -18,7 +18,7 @@ use crate::{
 
 /// Version of these messages. Both sides are of one build, so another one is
 /// refused, not negotiated.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Bytes before each message that give its length.
 pub const HEADER_BYTES: usize = 4;
@@ -66,14 +66,14 @@ pub enum GuestRequest {
         result: Result<TreeReply, FileError>,
     },
     /// Listen on a port of the sandbox's own loopback, where nothing but its programs
-    /// connects, and on those of [`crate::capture`]. Answer: [`GuestReply::Listening`], and beside
-    /// its frame, on a connection that is a socket, the descriptors of the listeners
-    /// (`SCM_RIGHTS`, see unix(7)).
-    Listen,
+    /// connects, and on those of [`crate::capture`], and on these as well, instead of those that
+    /// were named before. Answer: [`GuestReply::Listening`], and beside its frame, on a connection
+    /// that is a socket, the descriptors of the listeners (`SCM_RIGHTS`, see unix(7)).
+    Listen(Vec<u16>),
     /// As [`GuestRequest::Listen`], where descriptors can't be passed: from now on this
     /// connection carries what connects there, until it ends or another one says so.
     /// Answer: [`GuestReply::Listening`].
-    Relay,
+    Relay(Vec<u16>),
     /// For a connection that is carried. No answer.
     Relayed {
         /// Its number.
@@ -87,8 +87,9 @@ pub enum GuestRequest {
 /// [`limits::RELAY_WINDOW_BYTES`] of a flow before it is given more room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RelayPiece {
-    /// A program connected. Only from the guest.
-    Opened,
+    /// A program connected: to this port of [`crate::capture::ADDRESS`], or to the proxy. Only from
+    /// the guest.
+    Opened(Option<u16>),
     /// The next bytes.
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
     /// No more bytes come from this side.

@@ -55,11 +55,11 @@ pub(super) struct GateRoom {
 }
 
 /// Hands connections to the gate that a backend carries.
-struct CarriedConnections(mpsc::UnboundedSender<OwnedFd>);
+struct CarriedConnections(mpsc::UnboundedSender<(OwnedFd, Option<u16>)>);
 
 impl ConnectionSink for CarriedConnections {
-    fn connection(&self, connection: OwnedFd) {
-        let _ = self.0.send(connection);
+    fn connection(&self, connection: OwnedFd, captured: Option<u16>) {
+        let _ = self.0.send((connection, captured));
     }
 }
 
@@ -172,7 +172,7 @@ impl GateWorld {
         secrets: &[SealedSecret],
     ) -> Result<GateRoom, String> {
         let sink = Arc::new(carry(self.client.clone(), room.id.clone()));
-        let listener = self.stage.target().networks.listen(&room.id, sink).await;
+        let listener = self.stage.target().networks.listen(&room.id, &[], sink).await;
         let listener = listener.map_err(|error| format!("no way out: {error}"))?;
         let opened =
             self.client.open(room.id.as_str(), network, secrets, listener.descriptors).await;
@@ -225,9 +225,9 @@ impl Drop for GateWorld {
 fn carry(client: NetworkClient, id: SandboxId) -> CarriedConnections {
     let (sender, mut connections) = mpsc::unbounded_channel();
     start(async move {
-        while let Some(connection) = connections.recv().await {
+        while let Some((connection, captured)) = connections.recv().await {
             // Refused, it is closed, which the program inside sees.
-            let _ = client.connection(id.as_str(), connection).await;
+            let _ = client.connection(id.as_str(), captured, connection).await;
         }
     });
     CarriedConnections(sender)

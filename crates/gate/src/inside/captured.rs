@@ -1,6 +1,7 @@
 //! Connections of programs that know no proxy: a name led them here.
 //!
-//! Owns that the host is the one that the program itself names, in TLS (SNI) or in `Host`.
+//! Owns that the host is the one that the program itself names, in TLS (SNI) or in `Host`. TLS for
+//! one that is passed on unread is no more than its first message to us.
 //! From there on all is as behind CONNECT, but for what is not granted: a program without a
 //! proxy shows its user the answer to a request alone, so that is where it is told.
 
@@ -10,6 +11,7 @@ use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::HOST;
 
+use super::opaque;
 use super::session::Session;
 use super::socket::Socket;
 use super::strict::Strict;
@@ -25,9 +27,12 @@ pub(super) async fn serve(session: &Arc<Session>, socket: Socket) {
         Ok(hello) => hello,
         Err(refusal) => return session.refused(None, refusal, None),
     };
-    let host = tunnel::name(&hello).and_then(|name| Host::parse(&name));
+    let host = hello.name().and_then(|name| Host::parse(&name));
     let Some(host) = host else { return session.refused(None, Refusal::Unnamed, None) };
     let target = Target { scheme: Scheme::Https, host, port: Scheme::Https.port() };
+    if let Some(target) = opaque::granted(session, &target) {
+        return opaque::serve(session, target, hello.unread()).await;
+    }
     session.hold(&target).await;
     let asked = session.ask_host(&target);
     match Box::pin(tunnel::handshake(session, &target, hello)).await {

@@ -16,6 +16,7 @@ use hyper_util::rt::TokioIo;
 use super::answer::{Denial, Denied};
 use super::body::Outgoing;
 use super::names::{hosts_agree, mismatch};
+use super::opaque::{self, Opaque};
 use super::relay::relay;
 use super::session::Session;
 use super::socket::Socket;
@@ -27,16 +28,23 @@ use crate::network::Scheme;
 type Inside = TokioIo<Strict<Socket>>;
 
 /// Where a connection goes on after CONNECT.
-type Onward = Mutex<Option<(Target, OnUpgrade)>>;
+pub(super) enum Onward {
+    /// To TLS for a host.
+    Tls(Target),
+    /// To a host that is there.
+    Opaque(Opaque),
+}
+
+type OnwardCell = Mutex<Option<(Onward, OnUpgrade)>>;
 
 /// Serves what comes on a connection. Gives where it goes on, and what is read there.
 pub(super) async fn serve(
     session: &Arc<Session>,
     socket: Socket,
-) -> Option<(Target, Strict<Socket>)> {
+) -> Option<(Onward, Strict<Socket>)> {
     let stream = Strict::new(socket, Arc::clone(&session.activity));
     let fault = stream.fault();
-    let onward = Onward::default();
+    let onward = OnwardCell::default();
     let service = service_fn(|request: Request<Incoming>| {
         let (fault, onward) = (&fault, &onward);
         async move {
@@ -54,11 +62,11 @@ pub(super) async fn serve(
         return None;
     }
     let onward = onward.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let (target, upgrade) = onward?;
+    let (onward, upgrade) = onward?;
     match upgrade.await.ok()?.downcast::<Inside>() {
         // The stream gives nothing behind CONNECT before it is opened.
         Ok(Parts { io, read_buf, .. }) if read_buf.is_empty() => {
-            Some((target, io.into_inner().open()))
+            Some((onward, io.into_inner().open()))
         }
         _ => None,
     }
@@ -66,18 +74,18 @@ pub(super) async fn serve(
 
 async fn answer(
     session: &Arc<Session>,
-    onward: &Onward,
+    cell: &OnwardCell,
     mut request: Request<Incoming>,
 ) -> Response<Outgoing> {
     if session.sandbox.authority.is_none() {
         return Box::pin(caller::answer(session, request)).await;
     }
     if request.method() == Method::CONNECT {
-        let connected = connect(session, &request).await;
+        let connected = Box::pin(connect(session, &request)).await;
         return match connected {
-            Ok(target) => {
+            Ok(onward) => {
                 let upgrade = hyper::upgrade::on(&mut request);
-                *onward.lock().unwrap_or_else(PoisonError::into_inner) = Some((target, upgrade));
+                *cell.lock().unwrap_or_else(PoisonError::into_inner) = Some((onward, upgrade));
                 Response::new(Outgoing::empty())
             }
             Err((target, denial)) => {
@@ -99,7 +107,7 @@ async fn answer(
     }
 }
 
-async fn connect(session: &Session, request: &Request<Incoming>) -> Result<Target, Denied> {
+async fn connect(session: &Session, request: &Request<Incoming>) -> Result<Onward, Denied> {
     let uri = request.uri();
     let authority = uri.authority().map(|authority| parse_authority(authority.as_str()));
     let Some(Some((host, Some(port)))) = authority else {
@@ -110,11 +118,14 @@ async fn connect(session: &Session, request: &Request<Incoming>) -> Result<Targe
     if !hosts_agree(request, &target) {
         return Err((Some(target), mismatch()));
     }
-    session.hold(&target).await;
-    match session.ask_host(&target) {
-        Ok(()) => Ok(target),
-        Err(denial) => Err((Some(target), denial)),
-    }
+    let connected = match opaque::granted(session, &target) {
+        Some(stream) => Opaque::open(session, &stream).await.map(Onward::Opaque),
+        None => {
+            session.hold(&target).await;
+            session.ask_host(&target).map(|()| Onward::Tls(target.clone()))
+        }
+    };
+    connected.map_err(|denial| (Some(target), denial))
 }
 
 /// The target of a request with a whole URL, or of one that a name led here.

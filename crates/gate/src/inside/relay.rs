@@ -22,7 +22,7 @@ use crate::flow::Refusal;
 use crate::host::Target;
 use crate::outside::Failure;
 use crate::rule::RequestLine;
-use crate::sandbox::{Outcome, Row};
+use crate::sandbox::Row;
 
 /// Passes a request on to its target, of which the caller knows that the request names it.
 pub(super) async fn relay(
@@ -77,13 +77,7 @@ async fn try_relay(
     let key = Key { target: target.clone(), private: permission.private };
     let line = line(session, &permission, key, many).await;
     let line = line.map_err(|failure| session.unsent(failure))?;
-    let (host, grant) = (target.host.to_string(), permission.grant.clone());
-    let row = session.sandbox.table.count(&host, target.port, Outcome::Granted(grant), None);
-    let Some(row) = row else {
-        // What is not counted does not leave.
-        let words = "this sandbox reached as many hosts at once as are counted.";
-        return Err(Denial::new(Refusal::Limit, StatusCode::TOO_MANY_REQUESTS, words));
-    };
+    let row = session.row(target, &permission)?;
     let length = head.uri.path_and_query().map_or(1, |path| path.as_str().len());
     if !row.sent(head.method.as_str().len() + length + http::size(&head.headers)) {
         return Err(spent());

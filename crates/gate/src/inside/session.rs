@@ -20,7 +20,7 @@ use crate::network::Grant;
 use crate::outside::Failure;
 use crate::rule::RequestLine;
 use crate::rules::Rules;
-use crate::sandbox::{Outcome, Sandbox, Targets};
+use crate::sandbox::{Outcome, Row, Sandbox, Targets};
 
 /// One connection from inside.
 #[derive(Debug)]
@@ -108,6 +108,22 @@ impl Session {
         let host = target.map(|target| target.host.to_string()).unwrap_or_default();
         let port = target.map_or(0, |target| target.port);
         self.sandbox.table.count(&host, port, Outcome::Refused(refusal), path);
+    }
+
+    /// Writes down a connection at a port that leads to no host.
+    pub(super) fn refused_at(&self, port: u16) {
+        self.sandbox.table.count("", port, Outcome::Refused(Refusal::NotGranted), None);
+    }
+
+    /// Counts what goes out, whose bytes are counted in the row.
+    pub(super) fn row(&self, target: &Target, by: &Permission) -> Result<Arc<Row>, Denial> {
+        let (host, granted) = (target.host.to_string(), Outcome::Granted(by.grant.clone()));
+        let row = self.sandbox.table.count(&host, target.port, granted, None);
+        // What is not counted does not leave.
+        row.ok_or_else(|| {
+            let words = "this sandbox reached as many hosts at once as are counted.";
+            Denial::new(Refusal::Limit, StatusCode::TOO_MANY_REQUESTS, words)
+        })
     }
 
     /// Asks the rules of the moment, which from here on end the connection if they change

@@ -70,6 +70,12 @@ impl<S> Strict<S> {
         self
     }
 
+    /// The stream with bytes that were read of it, which are to be read again.
+    pub(super) fn unread(mut self, bytes: Vec<u8>) -> Self {
+        self.held.splice(..0, bytes);
+        self
+    }
+
     /// Gives a head that is whole, or the one that stands for it.
     fn judge(&mut self, end: usize) {
         self.activity.head_ended();

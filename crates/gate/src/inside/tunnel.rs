@@ -13,10 +13,11 @@ use hyper::server::conn::http2;
 use hyper::service::{HttpService, service_fn};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
+use tokio_rustls::StartHandshake;
 use tokio_rustls::rustls::server::Acceptor;
 use tokio_rustls::server::TlsStream;
-use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 use super::body::Outgoing;
 use super::names::{hosts_agree, mismatch};
@@ -32,7 +33,23 @@ use crate::limits;
 /// On the heap: it is moved on, and each place that it was in stays a part of the connection.
 type Tls = Box<TlsStream<Strict<Socket>>>;
 /// The first that a program says, before it is answered.
-type Hello = StartHandshake<Strict<Socket>>;
+pub(super) struct Hello {
+    start: StartHandshake<Strict<Socket>>,
+    /// As it came.
+    bytes: Vec<u8>,
+}
+
+impl Hello {
+    /// The host that it names, in lower case. For an address no name may be given (RFC 6066, 3).
+    pub(super) fn name(&self) -> Option<String> {
+        self.start.client_hello().server_name().map(str::to_ascii_lowercase)
+    }
+
+    /// The connection, as if nothing had been read.
+    pub(super) fn unread(self) -> Strict<Socket> {
+        self.start.io.unread(self.bytes)
+    }
+}
 
 /// Serves what comes behind CONNECT.
 pub(super) async fn serve(session: &Arc<Session>, target: Target, stream: Strict<Socket>) {
@@ -54,7 +71,7 @@ pub(super) async fn serve_requests(session: &Arc<Session>, target: &Target, stre
 
 async fn begin(session: &Session, target: &Target, stream: Strict<Socket>) -> Result<Tls, Refusal> {
     let hello = hello(stream).await?;
-    if name(&hello).as_deref() != target.host.name() {
+    if hello.name().as_deref() != target.host.name() {
         return Err(Refusal::Mismatch);
     }
     handshake(session, target, hello).await
@@ -63,14 +80,26 @@ async fn begin(session: &Session, target: &Target, stream: Strict<Socket>) -> Re
 /// Waits for what a program says first.
 pub(super) async fn hello(stream: Strict<Socket>) -> Result<Hello, Refusal> {
     let limit = Duration::from_millis(limits::HANDSHAKE_MS_MAX);
-    let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
-    let Ok(Ok(hello)) = timeout(limit, hello).await else { return Err(Refusal::NotTls) };
-    Ok(hello)
+    let hello = timeout(limit, read_hello(stream)).await.ok().flatten();
+    hello.ok_or(Refusal::NotTls)
 }
 
-/// The host that it names. For an address no name may be given (RFC 6066, 3).
-pub(super) fn name(hello: &Hello) -> Option<String> {
-    hello.client_hello().server_name().map(str::to_ascii_lowercase)
+async fn read_hello(mut stream: Strict<Socket>) -> Option<Hello> {
+    let (mut acceptor, mut bytes) = (Acceptor::default(), Vec::new());
+    loop {
+        let read = bytes.len();
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+        let mut unread = &bytes[read..];
+        while !unread.is_empty() {
+            // It takes no more than a hello may have.
+            acceptor.read_tls(&mut unread).ok().filter(|taken| *taken > 0)?;
+        }
+        if let Some(accepted) = acceptor.accept().ok()? {
+            return Some(Hello { start: StartHandshake::from_parts(accepted, stream), bytes });
+        }
+    }
 }
 
 /// Plays a host towards a program.
@@ -83,7 +112,7 @@ pub(super) async fn handshake(
     let authority = session.sandbox.authority.as_ref().ok_or(Refusal::NotTls)?;
     let config = authority.server(&target.host).map_err(|_| Refusal::Limit)?;
     // Who does not trust the authority leaves here, which says nothing about the host.
-    let stream = timeout(limit, Box::pin(hello.into_stream(config))).await;
+    let stream = timeout(limit, Box::pin(hello.start.into_stream(config))).await;
     stream.map_err(|_| Refusal::NotTls)?.map(Box::new).map_err(|_| Refusal::NotTls)
 }
 

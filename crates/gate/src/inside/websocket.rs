@@ -12,12 +12,12 @@ use hyper::header::{
 use hyper::upgrade::{OnUpgrade, Parts};
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::activity::UnderWay;
+use super::stream;
 use super::strict::Strict;
-use crate::limits;
 use crate::sandbox::Row;
 
 /// What a grant has to allow, as if it were a method: one that lists methods has it not. Who may
@@ -89,35 +89,9 @@ impl WebSocket {
         if inside.fault().get().is_some() {
             return;
         }
-        let (from_inside, to_inside) = tokio::io::split(inside.open());
-        let (from_outside, to_outside) = tokio::io::split(TokioIo::new(outside));
-        let out = pump(from_inside, to_outside, |bytes| row.sent(bytes));
-        let back = pump(from_outside, to_inside, |bytes| {
-            row.received(bytes);
-            true
-        });
         // Both have ended by themselves, or one of them has not.
-        let _: std::io::Result<((), ())> = tokio::try_join!(out, back);
+        let _ = stream::pass(inside.open(), TokioIo::new(outside), &row).await;
         drop((under_way, room));
-    }
-}
-
-async fn pump(
-    mut from: impl AsyncRead + Unpin,
-    mut to: impl AsyncWrite + Unpin,
-    count: impl Fn(usize) -> bool,
-) -> std::io::Result<()> {
-    let mut space = vec![0; limits::FRAMES_BYTES];
-    loop {
-        let length = from.read(&mut space).await?;
-        if length == 0 {
-            return to.shutdown().await;
-        }
-        if !count(length) {
-            return Err(std::io::Error::other("nothing more may be sent"));
-        }
-        to.write_all(&space[..length]).await?;
-        to.flush().await?;
     }
 }
 

@@ -94,7 +94,8 @@ pub(crate) async fn dial(
     let reached = reach_host(through, target, private);
     let stream = timeout(limit, reached).await.map_err(late)??;
     let _ = stream.set_nodelay(true);
-    if target.scheme == Scheme::Http {
+    if target.scheme != Scheme::Https {
+        let through = through.filter(|_| target.scheme == Scheme::Http);
         let whole = through.map(|proxy| WholeUrls { authorization: proxy::authorization(proxy) });
         return Ok(Dialled { stream: Stream::Plain(stream), two: false, whole });
     }
@@ -148,7 +149,7 @@ async fn reach_host(
     // resolves is the proxy's.
     let addresses = resolve(&proxy.host, proxy.port).await?;
     let mut stream = connect(&proxy.host, &addresses).await?;
-    if target.scheme == Scheme::Https {
+    if target.scheme != Scheme::Http {
         let failed = |error| {
             let words = format!("the proxy does not reach {}: {error}.", target.host);
             Failure::new(Refusal::Unreachable, words)
@@ -176,13 +177,16 @@ async fn resolve(host: &Host, port: u16) -> Result<Vec<SocketAddr>, Failure> {
 fn look_at(target: &Target, address: SocketAddr, private: bool) -> Result<(), Failure> {
     let host = &target.host;
     let literal = *host == Host::Address(address.ip());
-    let what = match reach(address.ip()) {
+    // Whoever answers for a name is not to lead what nobody reads to this machine.
+    let misled = target.scheme == Scheme::Tcp && address.ip().is_loopback() && !host.is_private();
+    let (may, what) = match reach(address.ip()) {
         Reach::Public => return Ok(()),
-        Reach::Private(_) if private => return Ok(()),
-        Reach::Literal(_) if private && literal => return Ok(()),
-        Reach::Private(what) => what,
-        Reach::Literal(what) => what,
+        Reach::Private(what) => (private && !misled, what),
+        Reach::Literal(what) => (private && literal, what),
     };
+    if may {
+        return Ok(());
+    }
     let words = if literal {
         format!("{host} is not public ({what}); `--net {host}` would allow it.")
     } else {
@@ -203,4 +207,31 @@ async fn connect(host: &Host, addresses: &[SocketAddr]) -> Result<TcpStream, Fai
         }
     }
     Err(Failure::new(Refusal::Unreachable, format!("{host} can't be reached: {last}.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+
+    fn may(words: &str, address: &str) -> bool {
+        let grant = crate::words::grant_of(words).unwrap().remove(0);
+        let host = Host::parse_bare(&grant.host).unwrap();
+        let target = Target { scheme: grant.scheme, host, port: grant.port };
+        look_at(&target, (address.parse::<IpAddr>().unwrap(), 1).into(), grant.private).is_ok()
+    }
+
+    #[test]
+    fn a_name_leads_to_private_networks_only_where_it_is_passed_on_unread() {
+        for (words, leads) in [
+            ("db.test", [true, false, false, false, false]),
+            ("tcp:db.test:1", [true, true, true, false, false]),
+            ("tcp:localhost:1", [true, true, true, true, false]),
+        ] {
+            let addresses = ["1.1.1.1", "10.0.0.1", "fd12::1", "127.0.0.1", "169.254.169.254"];
+            assert_eq!(addresses.map(|address| may(words, address)), leads, "{words}");
+        }
+        assert!(may("tcp:127.0.0.1:1", "127.0.0.1"));
+        assert!(may("tcp:169.254.169.254:1", "169.254.169.254"));
+    }
 }

@@ -90,7 +90,7 @@ async fn answer(
         }
         Request::Seal { id, terms, value } => registry.seal(id, terms, &value),
         Request::Revoke { secret } => registry.revoke(&secret),
-        Request::Connection { sandbox } => registry.connection(&sandbox, fds),
+        Request::Connection { sandbox, captured } => registry.connection(&sandbox, captured, fds),
         Request::Look { sandbox } => registry.look(&sandbox),
         Request::Questions { sandbox } => registry.questions(&sandbox),
         Request::Flows { sandbox } => registry.flows(&sandbox),

@@ -6,11 +6,14 @@
 //! one that serves the other sandboxes.
 
 use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, accept_with, sockopt};
+use rustix::net::{
+    AddressFamily, Shutdown, SocketFlags, SocketType, accept_with, getsockname, sockopt,
+};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::OwnedSemaphorePermit;
@@ -59,6 +62,7 @@ pub(super) async fn accept(
     sandbox: Arc<Sandbox>,
     serve: impl Fn(Arrival) + Send,
 ) -> io::Result<()> {
+    let captured = captured(&listener);
     #[expect(
         deprecated,
         reason = "what replaces it is unsafe, for descriptors that may go away: an Arc<OwnedFd> does not"
@@ -71,7 +75,7 @@ pub(super) async fn accept(
         let rooms = (1..limits::ACCEPTS_AT_ONCE_MAX).map_while(|_| sandbox.room_now());
         let rooms = std::iter::once(first).chain(rooms).collect();
         let listener = Arc::clone(waiting.get_ref());
-        let mut call = tokio::task::spawn_blocking(move || accept_all(&listener, rooms));
+        let mut call = tokio::task::spawn_blocking(move || accept_all(&listener, captured, rooms));
         let limit = Duration::from_millis(limits::ACCEPT_MS_MAX);
         let Ok(called) = tokio::time::timeout(limit, &mut call).await else {
             // It was made to block. This wakes the call, and ends the listener for good.
@@ -99,7 +103,17 @@ pub(super) async fn accept(
     }
 }
 
-fn accept_all(listener: &OwnedFd, rooms: Vec<OwnedSemaphorePermit>) -> (Vec<Arrival>, Accepted) {
+/// The port to which names lead, if it is such a listener: none of them leads to `127.0.0.1`.
+fn captured(listener: &OwnedFd) -> Option<u16> {
+    let at = SocketAddrV4::try_from(getsockname(listener).ok()?).ok()?;
+    (*at.ip() != Ipv4Addr::LOCALHOST).then_some(at.port())
+}
+
+fn accept_all(
+    listener: &OwnedFd,
+    captured: Option<u16>,
+    rooms: Vec<OwnedSemaphorePermit>,
+) -> (Vec<Arrival>, Accepted) {
     use rustix::io::Errno;
     let mut arrivals = Vec::new();
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -114,7 +128,7 @@ fn accept_all(listener: &OwnedFd, rooms: Vec<OwnedSemaphorePermit>) -> (Vec<Arri
             }
             Err(_) => return (arrivals, Accepted::Broken),
         };
-        arrivals.push(Arrival { fd, room });
+        arrivals.push(Arrival { fd, captured, room });
     }
     (arrivals, Accepted::Full)
 }

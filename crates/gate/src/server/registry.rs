@@ -173,7 +173,12 @@ impl Registry {
         Ok(OpenedNetwork { authority, placeholders })
     }
 
-    pub(super) fn connection(&self, name: &str, fds: Vec<OwnedFd>) -> Answer {
+    pub(super) fn connection(
+        &self,
+        name: &str,
+        captured: Option<u16>,
+        fds: Vec<OwnedFd>,
+    ) -> Answer {
         let Some(sandbox) = self.find(name) else { return Answer::Unknown };
         let Some(fd) = fds.into_iter().next() else {
             return Answer::Refused("no connection came with the request".to_owned());
@@ -188,7 +193,7 @@ impl Registry {
                 limits::CONNECTIONS_MAX
             ));
         };
-        serve(&sandbox, Arrival { fd, room });
+        serve(&sandbox, Arrival { fd, captured, room });
         Answer::Taken
     }
 
@@ -245,11 +250,7 @@ fn accept(fd: OwnedFd, sandbox: &Arc<Sandbox>, is_stale: &Arc<AtomicBool>) -> on
 
 fn serve(sandbox: &Arc<Sandbox>, arrival: Arrival) {
     let sandbox = Arc::clone(sandbox);
-    task::start(async move {
-        let Arrival { fd, room } = arrival;
-        inside::serve(fd, sandbox).await;
-        drop(room);
-    });
+    task::start(inside::serve(arrival, sandbox));
 }
 
 /// What can be the name of a file, and nothing else.

@@ -35,7 +35,7 @@ async fn world(tls: bool) -> (Gate, Inside, Upstream) {
 }
 
 /// TLS as the first thing that is said. `None`: it did not come about.
-async fn straight(
+pub(crate) async fn straight(
     inside: &Inside,
     name: &str,
     trusted: &str,

@@ -9,6 +9,7 @@ mod flood;
 mod grants;
 mod hostile;
 mod names;
+mod opaque;
 mod places;
 mod process;
 mod questions;

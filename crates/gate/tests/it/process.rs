@@ -56,7 +56,7 @@ fn who_is_not_known_is_to_be_opened() {
         assert!(matches!(gate.client.flows("a").await, Err(Error::Unknown)));
         assert!(matches!(gate.client.close("a").await, Err(Error::Unknown)));
         let (end, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        let connection = gate.client.connection("a", OwnedFd::from(end)).await;
+        let connection = gate.client.connection("a", None, OwnedFd::from(end)).await;
         assert!(matches!(connection, Err(Error::Unknown)));
     });
 }
@@ -168,7 +168,7 @@ fn one_connection_can_be_handed_over() {
             Network { grants: vec![grant("127.0.0.1", port, Scheme::Http)], ..Network::default() };
         gate.client.open("a", &network, &[], None).await.unwrap();
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        gate.client.connection("a", theirs.into()).await.unwrap();
+        gate.client.connection("a", None, theirs.into()).await.unwrap();
         ours.set_nonblocking(true).unwrap();
         let mut connection = Connection::new(tokio::net::UnixStream::from_std(ours).unwrap());
         let request =

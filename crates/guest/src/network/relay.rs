@@ -93,14 +93,20 @@ impl Relay {
         }
     }
 
-    pub(crate) fn accept(&mut self, listener: BorrowedFd<'_>, to: &mut Connections) {
+    /// Takes what connected to a listener, which is at this captured port.
+    pub(crate) fn accept(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        captured: Option<u16>,
+        to: &mut Connections,
+    ) {
         let Some(carrier) = self.carrier else { return };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // Whatever is wrong with one connection is over with it.
         let Ok(socket) = rustix::net::accept_with(listener, flags) else { return };
         self.opened += 1;
         self.flows.insert(self.opened, Flow::new(socket));
-        to.relay(carrier, self.opened, RelayPiece::Opened);
+        to.relay(carrier, self.opened, RelayPiece::Opened(captured));
     }
 
     pub(crate) fn hear(
@@ -169,7 +175,7 @@ impl Flow {
                 }
             }
             RelayPiece::Broken => return FlowState::Over,
-            RelayPiece::Opened => return FlowState::Broken,
+            RelayPiece::Opened(_) => return FlowState::Broken,
         }
         self.write(send)
     }

@@ -126,9 +126,10 @@ pub(crate) struct SandboxFile {
     pub(crate) isolation_min: Option<Least>,
     /// What the sandbox's commands may reach: `none`, or some of `packages` (the registries of pip,
     /// npm, cargo, Go, Maven, RubyGems and apt, for reading), `git` (the remotes of the repository,
-    /// for fetching), a host (`example.com`, `example.com:8443`, `*.example.com`) and the beginning
-    /// of a URL (`https://example.com/path*`); as `outrigger run --net`. `secret:NAME` lets it use a
-    /// secret where that is for. If absent, nothing is reached but what a person allows who is at the
+    /// for fetching), a host (`example.com`, `example.com:8443`, `*.example.com`), the beginning of a
+    /// URL (`https://example.com/path*`) and a host and port that are passed on unread
+    /// (`tcp:db.example.com:5432`); as `outrigger run --net`. `secret:NAME` lets it use a secret where
+    /// that is for. If absent, nothing is reached but what a person allows who is at the
     /// terminal when a command asks for it. A session keeps what it was begun with.
     #[cfg_attr(test, schemars(with = "Option<Vec<String>>", example = ["packages", "git"], extend("default" = [])))]
     pub(crate) network: Option<Words>,

@@ -116,13 +116,20 @@ impl GateEgress {
         self.tell(id, &open.words, said, listeners).await.map(drop)
     }
 
-    /// Where the programs of a sandbox connect, in this life of it.
-    async fn listen(&self, id: &SandboxId, backend: &str) -> Result<Listener, EgressError> {
+    /// Where the programs of a sandbox connect, in this life of it, for what these words grant.
+    async fn listen(
+        &self,
+        id: &SandboxId,
+        backend: &str,
+        words: &[String],
+    ) -> Result<Listener, EgressError> {
         let networks = self.networks.get(backend).ok_or_else(|| {
             EgressError(format!("the backend `{backend}` has no way out for its sandboxes"))
         })?;
         let sink = Arc::new(RelayedConnections::start(self.client.clone(), id.clone()));
-        let listener = networks.listen(id, sink).await;
+        // Rules may permit later what they forbid now, and hear of it then.
+        let ports = network(words, &self.mirrors, None).captured_ports().map_err(EgressError)?;
+        let listener = networks.listen(id, &ports, sink).await;
         listener.map_err(|error| EgressError(error.to_string()))
     }
 
@@ -135,7 +142,7 @@ impl GateEgress {
         said: (&HostAnswers, &HostRules),
     ) -> Result<(BTreeMap<String, String>, Option<u16>), EgressError> {
         let id = sandbox.id();
-        let Listener { port, descriptors } = self.listen(id, backend).await?;
+        let Listener { port, descriptors } = self.listen(id, backend, words).await?;
         let carried = descriptors.is_empty().then_some(port);
         let told = self.tell(id, words, said, descriptors).await?;
         let (OpenedNetwork { authority, placeholders }, secrets) = told;
@@ -150,9 +157,10 @@ impl GateEgress {
     }
 
     /// Whether connections still get here, from the place where they did.
-    async fn carries(&self, id: &SandboxId, backend: &str, carried: Option<u16>) -> bool {
-        let Some(port) = carried else { return true };
-        self.listen(id, backend).await.is_ok_and(|listener| listener.port == port)
+    async fn carries(&self, id: &SandboxId, backend: &str, open: &OpenSandbox) -> bool {
+        let Some(port) = open.carried else { return true };
+        let listener = self.listen(id, backend, &open.words).await;
+        listener.is_ok_and(|listener| listener.port == port)
     }
 
     /// Nobody has to be asked about a host.
@@ -204,7 +212,7 @@ impl Egress for GateEgress {
             Some(SandboxGate::Closed) if closed => return Ok(BTreeMap::new()),
             Some(SandboxGate::Open(open)) => {
                 let same = open.words == words && open.generation == *sandbox.generation();
-                if same && self.carries(id, backend, open.carried).await && self.knows(id).await {
+                if same && self.carries(id, backend, &open).await && self.knows(id).await {
                     if open.rules != *rules {
                         self.judge_anew(id, rules).await?;
                     }
@@ -235,13 +243,12 @@ impl Egress for GateEgress {
     async fn keep(&self, id: &SandboxId, backend: &str) {
         loop {
             let known = self.known.lock().await;
-            if !matches!(known.get(id), Some(SandboxGate::Open(_))) {
-                return;
-            }
+            let Some(SandboxGate::Open(open)) = known.get(id) else { return };
+            let words = open.words.clone();
             drop(known);
             // What can't be watched is opened again all the same.
             let _ = self.client.gone(id.as_str()).await;
-            let listener = self.listen(id, backend).await;
+            let listener = self.listen(id, backend, &words).await;
             let known = self.known.lock().await;
             // Where it fails, the next round tries again.
             if let (Some(SandboxGate::Open(open)), Ok(listener)) = (known.get(id), listener) {
@@ -328,7 +335,7 @@ impl Egress for GateEgress {
 }
 
 /// Gives connections that a backend carries to the gate, in order.
-struct RelayedConnections(mpsc::Sender<OwnedFd>);
+struct RelayedConnections(mpsc::Sender<(OwnedFd, Option<u16>)>);
 
 impl RelayedConnections {
     #[expect(
@@ -338,9 +345,9 @@ impl RelayedConnections {
     fn start(client: NetworkClient, id: SandboxId) -> Self {
         let (sender, mut connections) = mpsc::channel(limits::CONNECTIONS_WAITING_MAX);
         tokio::spawn(async move {
-            while let Some(connection) = connections.recv().await {
+            while let Some((connection, captured)) = connections.recv().await {
                 // Refused or lost, it is closed, which the program sees.
-                let _ = client.connection(id.as_str(), connection).await;
+                let _ = client.connection(id.as_str(), captured, connection).await;
             }
         });
         Self(sender)
@@ -348,16 +355,17 @@ impl RelayedConnections {
 }
 
 impl ConnectionSink for RelayedConnections {
-    fn connection(&self, connection: OwnedFd) {
+    fn connection(&self, connection: OwnedFd, captured: Option<u16>) {
         // One too many is closed.
-        let _ = self.0.try_send(connection);
+        let _ = self.0.try_send((connection, captured));
     }
 }
 
 /// As the journal has it.
 fn flow(flow: Flow, rules: Option<&HostRules>) -> EgressFlow {
     let refusal = flow.refusal.map(|refusal| {
-        let unnamed = matches!(refusal, Refusal::NotGranted | Refusal::Declined);
+        let unnamed =
+            matches!(refusal, Refusal::NotGranted | Refusal::Declined) && !flow.host.is_empty();
         match rules.filter(|_| unnamed).map(|rules| rules.judge(&flow.host, flow.port)) {
             Some(HostVerdict::Forbid(why)) => format!("{} was not reached. {why}", place(&flow)),
             _ => sentence(&flow, refusal),
@@ -370,7 +378,8 @@ fn flow(flow: Flow, rules: Option<&HostRules>) -> EgressFlow {
 /// Where to.
 fn place(flow: &Flow) -> String {
     match (flow.host.as_str(), flow.port) {
-        ("", _) => "a connection".to_owned(),
+        ("", 0) => "a connection".to_owned(),
+        ("", port) => format!("a connection to port {port}"),
         (host, 443 | 80) => host.to_owned(),
         (host, port) => format!("{host}:{port}"),
     }
@@ -380,7 +389,7 @@ fn place(flow: &Flow) -> String {
 fn sentence(flow: &Flow, refusal: Refusal) -> String {
     let (place, words) = (place(flow), refusal.words());
     match refusal {
-        Refusal::NotGranted => format!(
+        Refusal::NotGranted if !flow.host.is_empty() => format!(
             "{place} was not reached: it is not in the network of this sandbox; the person can allow it with `--net {place}`, or `/net {place}` in a conversation"
         ),
         Refusal::Method | Refusal::Path => {

@@ -50,7 +50,7 @@ pub(super) fn proxy_to(Grant { host, scheme, .. }: &Grant) -> Option<Proxy> {
     };
     match scheme {
         _ if is_here => None,
-        Scheme::Https => proxy(),
+        Scheme::Https | Scheme::Tcp => proxy(),
         // Not HTTP_PROXY, which the header `Proxy` of a request sets where a program is run for it.
         Scheme::Http => proxy_of(&["http_proxy", "all_proxy", "ALL_PROXY"]),
     }

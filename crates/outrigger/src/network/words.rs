@@ -5,7 +5,7 @@
 
 use outrigger_agent::{SessionId, State};
 use outrigger_engine::{Engine, NO_NETWORK, ResumeChange};
-use outrigger_gate::grant_of;
+use outrigger_gate::{Network, grant_of};
 use outrigger_repository::remotes;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -22,6 +22,8 @@ pub(super) const PACKAGES: &str = "packages";
 const GIT: &str = "git";
 /// Before the address of a repository, as it stands in a session.
 pub(super) const REPOSITORY: &str = "git:";
+/// Before a host and a port that are passed on unread.
+const TCP: &str = "tcp:";
 /// Before the name of a secret.
 pub(super) const SECRET: &str = "secret:";
 
@@ -65,7 +67,7 @@ impl Words {
         }
         settled.sort();
         settled.dedup();
-        Ok(settled)
+        can_be_told_apart(settled)
     }
 }
 
@@ -152,6 +154,12 @@ pub(crate) fn told(words: &[String]) -> String {
         }
         false => "",
     };
+    let tcp = match words.iter().any(|word| word.starts_with(TCP)) {
+        true => {
+            " (`tcp:HOST:PORT` is whatever is spoken at that port: connect to the host by its name, to 127.64.0.1 if it has none, or by CONNECT of the proxy)"
+        }
+        false => "",
+    };
     let (secrets, places): (Vec<_>, Vec<_>) =
         words.iter().cloned().partition(|word| word.starts_with(SECRET));
     let secrets: Vec<_> = named(&secrets).map(|name| format!("`${name}`")).collect();
@@ -164,7 +172,7 @@ pub(crate) fn told(words: &[String]) -> String {
     };
     let places = match places.is_empty() {
         true => "what those credentials are for".to_owned(),
-        false => format!("{}{packages}", shown(&places)),
+        false => format!("{}{packages}{tcp}", shown(&places)),
     };
     format!(
         "- Commands may reach over HTTP and HTTPS: {places}. All else is refused, and the refusal says what would allow it: pass that on, and do not look for a way around. {secrets}\n"
@@ -189,7 +197,18 @@ pub(crate) fn of_session(state: &State, words: &Words) -> Outcome<Vec<String>> {
     let before = spec.map_or(&[][..], |spec| spec.network());
     let dir = spec.and_then(|spec| spec.workspace.as_ref()).map(|it| Path::new(&it.source));
     let more = words.settle(dir.unwrap_or(Path::new(".")))?;
-    Ok(widened(before, &more))
+    can_be_told_apart(widened(before, &more))
+}
+
+/// These words, if a program can say which of their hosts it means.
+fn can_be_told_apart(words: Vec<String>) -> Outcome<Vec<String>> {
+    let grants = words.iter().filter(|word| word.starts_with(TCP));
+    // Each was read before.
+    let grants = grants.flat_map(|word| grant_of(word).unwrap_or_default()).collect();
+    let ports = Network { grants, ..Network::default() }.captured_ports();
+    ports.map(|_| words).map_err(|why| {
+        Failure::new(Kind::Usage, why).hint("`none` takes back what a session may reach.")
+    })
 }
 
 #[cfg(test)]

@@ -21,10 +21,18 @@ use crate::{limits, passing};
 
 #[async_trait]
 impl Networks for Native {
-    async fn listen(&self, id: &SandboxId, _: Arc<dyn ConnectionSink>) -> Result<Listener, Error> {
+    async fn listen(
+        &self,
+        id: &SandboxId,
+        ports: &[u16],
+        _: Arc<dyn ConnectionSink>,
+    ) -> Result<Listener, Error> {
+        let listen = GuestRequest::Listen(ports.to_vec());
         let absent = || Error::Absent { what: "living sandbox".to_owned(), name: id.to_string() };
         match self.ask(Request::Find(id.clone())).await? {
-            (Answer::Attached { .. }, Some(socket)) => blocking(move || ask(socket.into())).await,
+            (Answer::Attached { .. }, Some(socket)) => {
+                blocking(move || ask(socket.into(), listen)).await
+            }
             (Answer::Absent { .. }, _) => Err(absent()),
             _ => Err(astray()),
         }
@@ -32,13 +40,13 @@ impl Networks for Native {
 }
 
 /// Asks the guest at the other end of a new connection.
-fn ask(mut socket: UnixStream) -> Result<Listener, Error> {
+fn ask(mut socket: UnixStream, ask: GuestRequest) -> Result<Listener, Error> {
     let lost = |error: io::Error| Error::Lost { reason: format!("its guest: {error}") };
     let broken = |error: WireError| Error::Lost { reason: error.to_string() };
     socket.set_nonblocking(false).map_err(lost)?;
     let limit = Some(Duration::from_millis(limits::SPAWNER_PEER_MS_MAX));
     socket.set_read_timeout(limit).and_then(|()| socket.set_write_timeout(limit)).map_err(lost)?;
-    let request = wire::encode(&ToGuest { request: 1, ask: GuestRequest::Listen });
+    let request = wire::encode(&ToGuest { request: 1, ask });
     socket.write_all(&request.map_err(broken)?).map_err(lost)?;
     let (mut frames, mut descriptors) = (FrameBuffer::default(), Vec::<OwnedFd>::new());
     let mut bytes = [0; 512];

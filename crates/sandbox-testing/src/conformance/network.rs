@@ -20,6 +20,7 @@ cases! { "network":
     asked_again_it_is_the_same [Network, Programs],
     it_is_of_one_sandbox [Network, Programs],
     names_of_hosts_lead_there_too [Network, Programs],
+    more_ports_are_captured_as_they_are_named [Network, Programs],
     names_that_are_nobodys_lead_nowhere [Network, Programs],
     names_lead_nowhere_without_a_way_out [Network, Programs],
     own_servers_have_their_ports [Network, Programs],
@@ -31,12 +32,12 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Keeps connections until somebody asks.
 #[derive(Debug)]
-struct Carried(mpsc::UnboundedSender<OwnedFd>);
+struct Carried(mpsc::UnboundedSender<(OwnedFd, Option<u16>)>);
 
 impl ConnectionSink for Carried {
-    fn connection(&self, connection: OwnedFd) {
+    fn connection(&self, connection: OwnedFd, captured: Option<u16>) {
         // A case that is over takes none.
-        let _ = self.0.send(connection);
+        let _ = self.0.send((connection, captured));
     }
 }
 
@@ -44,11 +45,16 @@ impl ConnectionSink for Carried {
 struct Outside {
     port: u16,
     listeners: Vec<TcpListener>,
-    carried: Mutex<mpsc::UnboundedReceiver<OwnedFd>>,
+    carried: Mutex<mpsc::UnboundedReceiver<(OwnedFd, Option<u16>)>>,
 }
 
 impl Outside {
     async fn accept(&self) -> Result<Box<dyn Stream>, String> {
+        Ok(self.accept_captured().await?.0)
+    }
+
+    /// A connection, and the port to which a name led it.
+    async fn accept_captured(&self) -> Result<(Box<dyn Stream>, Option<u16>), String> {
         let failed = |error: std::io::Error| format!("accept: {error}");
         if !self.listeners.is_empty() {
             let accept = poll_fn(|context| {
@@ -56,13 +62,16 @@ impl Outside {
                 accepted.find(Poll::is_ready).unwrap_or(Poll::Pending)
             });
             let (stream, _) = soon("a connection", accept).await?.map_err(failed)?;
-            return Ok(Box::new(stream));
+            let at = stream.local_addr().map_err(failed)?;
+            let captured = (at.ip() == capture::ADDRESS).then_some(at.port());
+            return Ok((Box::new(stream), captured));
         }
         let carried =
             soon("a connection", async { self.carried.lock().await.recv().await }).await?;
-        let stream = std::os::unix::net::UnixStream::from(carried.ok_or("nothing is carried")?);
+        let (stream, captured) = carried.ok_or("nothing is carried")?;
+        let stream = std::os::unix::net::UnixStream::from(stream);
         stream.set_nonblocking(true).map_err(failed)?;
-        Ok(Box::new(UnixStream::from_std(stream).map_err(failed)?))
+        Ok((Box::new(UnixStream::from_std(stream).map_err(failed)?), captured))
     }
 }
 
@@ -72,9 +81,13 @@ impl Context {
     }
 
     async fn outside(&self) -> Result<Outside, String> {
+        self.outside_at(&[]).await
+    }
+
+    async fn outside_at(&self, ports: &[u16]) -> Result<Outside, String> {
         let (sender, carried) = mpsc::unbounded_channel();
         let sink = Arc::new(Carried(sender));
-        let listener = self.networks()?.listen(self.sandbox.id(), sink).await;
+        let listener = self.networks()?.listen(self.sandbox.id(), ports, sink).await;
         let listener = listener.map_err(|error| format!("listen: {error}"))?;
         let listeners = listener.descriptors.into_iter().map(|descriptor| {
             let socket = std::net::TcpListener::from(descriptor);
@@ -195,6 +208,31 @@ async fn names_of_hosts_lead_there_too(context: Context) -> Outcome {
         served.and(printed)?;
     }
     Ok(())
+}
+
+async fn more_ports_are_captured_as_they_are_named(context: Context) -> Outcome {
+    let first = context.outside().await?.port;
+    for (number, ports) in [vec![22, 5432], vec![5432]].into_iter().enumerate() {
+        let outside = context.outside_at(&ports).await?;
+        same("the port of the proxy", outside.port, first)?;
+        for port in &ports {
+            // Whoever is outside speaks first.
+            let line =
+                format!("exec 3<>/dev/tcp/db.example.com/{port}; read -r line <&3; echo $line");
+            let serve = async {
+                let (mut stream, captured) = outside.accept_captured().await?;
+                same("where it came", captured, Some(*port))?;
+                stream.write_all(b"SSH-2.0-x\n").await.map_err(|error| error.to_string())
+            };
+            let name = format!("captured-{number}-{port}");
+            let (served, printed) =
+                tokio::join!(serve, context.prints(&name, &line, "SSH-2.0-x\n"));
+            served.and(printed)?;
+        }
+    }
+    let rest = "(exec 3<>/dev/tcp/db.example.com/22) 2>/dev/null || echo gone; \
+                busybox httpd -p 127.0.0.1:5432 && echo own";
+    context.prints("rest", rest, "gone\nown\n").await
 }
 
 async fn names_that_are_nobodys_lead_nowhere(context: Context) -> Outcome {
