@@ -71,8 +71,9 @@ pub(super) fn around(dir: &Path, kept: &[PathBuf]) -> Vec<PathBuf> {
         // A link allows nothing: what it leads to may be kept.
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
         let name = entry.file_name();
-        let is_number = name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-        !is_link && !(is_number && dir == Path::new(PROCESSES))
+        let is_process =
+            dir == Path::new(PROCESSES) && name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        !is_link && !is_process
     });
     readable.flat_map(|entry| around(&entry.path(), kept)).collect()
 }
