@@ -116,8 +116,14 @@ fn domain(home: &Path, paths: &Paths, works_in: &[PathBuf]) -> io::Result<()> {
     }
     ruleset = allow(ruleset, Path::new("/proc/self"), READ)?;
     ruleset = allow(ruleset, paths.harness(), WRITE)?;
+    for file in paths.configs() {
+        ruleset = allow(ruleset, file, READ)?;
+    }
     for dir in works_in {
-        for place in places::around(dir, &kept) {
+        // Who works in the middle of what is kept means it.
+        let beneath: Vec<_> =
+            kept.iter().filter(|it| *it != dir && it.starts_with(dir)).cloned().collect();
+        for place in places::around(dir, &beneath) {
             ruleset = allow(ruleset, &place, WRITE)?;
         }
     }

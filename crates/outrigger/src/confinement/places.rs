@@ -44,15 +44,13 @@ const PROCESSES: &str = "/proc";
 /// What is not read: where programs keep keys, other processes, and what belongs to the gate and
 /// the spawner.
 pub(super) fn unreadable(home: &Path, paths: &Paths) -> Vec<PathBuf> {
-    let of_home = OF_HOME.iter().filter(|_| home.is_absolute()).map(|name| home.join(name));
-    // Of it the harness has its own folder, as another rule says.
-    let others = [paths.data().to_owned(), Path::new(PROCESSES).join("1")];
-    let all = of_home.chain(OF_HOST.iter().map(PathBuf::from)).chain(others);
-    let mut all: Vec<_> = all.map(|path| std::fs::canonicalize(&path).unwrap_or(path)).collect();
-    if home != Path::new("/root") {
-        all.push(PathBuf::from("/root"));
-    }
-    all
+    let homes = [home, Path::new("/root")].into_iter().filter(|home| home.is_absolute());
+    let of_homes = homes.flat_map(|home| OF_HOME.iter().map(|name| home.join(name)));
+    // Of the data directory the harness has its own folder, as another rule says.
+    let others = [paths.data().to_owned(), paths.gate(), paths.sandboxes()];
+    let others = others.into_iter().chain([Path::new(PROCESSES).join("1")]);
+    let all = of_homes.chain(OF_HOST.iter().map(PathBuf::from)).chain(others);
+    all.map(|path| std::fs::canonicalize(&path).unwrap_or(path)).collect()
 }
 
 /// The directory, or what is in it around what is kept: the fewest places whose contents are
