@@ -10,6 +10,7 @@ use crate::command::{
 };
 use crate::config::ModelFile;
 use crate::confinement::WorkPlace;
+use crate::terminal::{self, Ability};
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]
@@ -159,7 +160,8 @@ impl Cli {
     /// that the configuration names: then it is confined to that.
     pub(crate) fn works_in(&self) -> Option<WorkPlace> {
         let Some(command) = &self.command else {
-            return Some(WorkPlace::Directory(PathBuf::from(".")));
+            let converses = terminal::ability() != Ability::None;
+            return converses.then(|| WorkPlace::Directory(PathBuf::from(".")));
         };
         Some(match command {
             Command::Run(run) => WorkPlace::Directory(run.dir.clone()),
