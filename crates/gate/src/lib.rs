@@ -27,6 +27,7 @@ pub mod ready;
 mod rule;
 mod rules;
 mod sandbox;
+pub mod seccomp;
 mod secret;
 mod secrets;
 mod server;

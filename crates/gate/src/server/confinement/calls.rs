@@ -9,45 +9,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use libc::c_long;
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch, apply_filter,
-};
+use seccompiler::{SeccompAction, SeccompCmpOp as Op, SeccompRule};
 
-#[cfg(target_arch = "x86_64")]
-const ARCH: TargetArch = TargetArch::x86_64;
-#[cfg(target_arch = "aarch64")]
-const ARCH: TargetArch = TargetArch::aarch64;
-
-/// What nothing in the gate does.
-const FATAL: &[c_long] = &[
-    libc::SYS_execve,
-    libc::SYS_execveat,
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_kcmp,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_userfaultfd,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_pidfd_getfd,
-];
+use crate::seccomp::{NEVER, install, when};
 
 /// What the gate does.
 const ALLOWED: &[c_long] = &[
@@ -168,7 +132,7 @@ const THREAD: u64 = (libc::CLONE_THREAD | libc::CLONE_VM).unsigned_abs() as u64;
 
 /// Stands from here on.
 pub(super) fn filter() -> io::Result<()> {
-    let fatal = FATAL.iter().map(|call| (*call, Vec::new())).collect();
+    let fatal = NEVER.iter().map(|call| (*call, Vec::new())).collect();
     install(fatal, SeccompAction::Allow, SeccompAction::KillProcess)?;
     let mut allowed: BTreeMap<c_long, Vec<SeccompRule>> =
         ALLOWED.iter().chain(ALLOWED_HERE).map(|call| (*call, Vec::new())).collect();
@@ -178,20 +142,4 @@ pub(super) fn filter() -> io::Result<()> {
     // The first filter sees all calls, so that these two are consistent.
     let unknown = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     install(allowed, unknown, SeccompAction::Allow)
-}
-
-/// A rule about the first argument.
-fn when(operator: Op, value: u64) -> io::Result<SeccompRule> {
-    let condition = SeccompCondition::new(0, Len::Dword, operator, value);
-    condition.and_then(|condition| SeccompRule::new(vec![condition])).map_err(io::Error::other)
-}
-
-fn install(
-    rules: BTreeMap<c_long, Vec<SeccompRule>>,
-    otherwise: SeccompAction,
-    then: SeccompAction,
-) -> io::Result<()> {
-    let filter = SeccompFilter::new(rules, otherwise, then, ARCH).map_err(io::Error::other)?;
-    let program: BpfProgram = filter.try_into().map_err(io::Error::other)?;
-    apply_filter(&program).map_err(io::Error::other)
 }
