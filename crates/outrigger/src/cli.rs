@@ -153,9 +153,7 @@ impl Cli {
             _ => None,
         }
     }
-}
 
-impl Cli {
     /// What the harness works in, where the command drives a session or has a program started
     /// that the configuration names: then it is confined to that.
     pub(crate) fn works_in(&self) -> Option<WorkPlace> {
@@ -165,7 +163,7 @@ impl Cli {
         };
         Some(match command {
             Command::Run(run) => WorkPlace::Directory(run.dir.clone()),
-            Command::Detached(asked) => WorkPlace::Session(asked.session.clone()),
+            Command::Detached(asked) => WorkPlace::Directory(asked.dir.clone()),
             Command::Sessions(Sessions::Say { session, .. } | Sessions::Resume { session, .. }) => {
                 WorkPlace::Session(session.clone())
             }

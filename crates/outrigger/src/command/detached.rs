@@ -1,6 +1,7 @@
 //! `outrigger detached`: the process that drives a session which `run -d` left to it.
 
 use clap::Args;
+use std::path::PathBuf;
 
 use super::detach::Driver;
 use super::sessions::{GoOn, More, go_on};
@@ -13,6 +14,8 @@ use crate::paths::Paths;
 pub(crate) struct DetachedRun {
     /// The session.
     pub(crate) session: String,
+    /// The directory that it works in.
+    pub(crate) dir: PathBuf,
 }
 
 pub(crate) async fn execute(paths: &Paths, asked: DetachedRun) -> Outcome<u8> {

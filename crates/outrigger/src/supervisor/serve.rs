@@ -78,7 +78,10 @@ impl Service {
         reply: &UnixStream,
         [stdin, stdout, stderr]: [OwnedFd; 3],
     ) -> io::Result<Reply> {
-        let failed = |failure: Failure| io::Error::other(failure.message);
+        let failed = |failure: Failure| {
+            let words: Vec<_> = std::iter::once(failure.message).chain(failure.hints).collect();
+            io::Error::other(words.join(" "))
+        };
         let (mut command, unwatched, written) = match request {
             StartRequest::Gate => {
                 let launch = network::caller::launch(&self.config);
@@ -119,7 +122,11 @@ impl Service {
                 (self.without_keys(command), Unwatched::Killed, None)
             }
             StartRequest::Detached { session } => {
-                let command = self.paths.command(["detached", session.as_str()]);
+                // Not where the session says, which the harness could have written.
+                let dir = self.works_in.first();
+                let dir = dir.ok_or_else(|| io::Error::other("no directory is worked in"))?;
+                let mut command = self.paths.command(["detached", session.as_str()]);
+                command.arg(dir);
                 (command, Unwatched::LeftAlone, None)
             }
         };
