@@ -131,7 +131,7 @@ pub(crate) struct Reach(OnceLock<Instant>);
 
 impl Reach {
     /// When it ends. It begins now, unless it has begun.
-    fn until(&self) -> Instant {
+    pub(crate) fn until(&self) -> Instant {
         let limit = Duration::from_millis(limits::GREET_MS_MAX);
         *self.0.get_or_init(|| Instant::now() + limit)
     }
