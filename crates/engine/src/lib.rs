@@ -35,7 +35,7 @@ pub use egress::{Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion,
 pub use engine::{AccountDefaults, Engine, OutsideServer, Parts};
 pub use error::Error;
 pub use feed::{Feed, LiveOutput, Notice};
-pub use host_rules::{HostRules, HostVerdict};
+pub use host_rules::HostRules;
 pub use memory::{MemoryService, ServedTrees, path_of, place_of};
 pub use people::{AnswerRequest, ResumeChange, SessionCheckpoint, ensure_shown};
 pub use policy_facts::situation;

@@ -13,7 +13,7 @@ const WORKSPACE: &str = "/workspace";
 #[must_use]
 pub fn situation(state: &State, effect: Seq, at_ms: u64) -> Option<Situation> {
     let effect = state.effect(effect)?;
-    let all = Looks { shell: true, time: true, left: true };
+    let all = Looks::all();
     let parsed = parse(state, &effect.work);
     Some(with_facts(state, &effect.work, parsed.as_ref(), at_ms, all, |it| Situation::from(it)))
 }

@@ -32,7 +32,8 @@ pub struct Flow {
     pub received_bytes: u64,
     /// When the first began, in milliseconds since 1970.
     pub first_ms: u64,
-    /// The path of the last request that was refused, or why its push was; at most 200 bytes.
+    /// The path of the last request that was refused, or why its push was, or a rule forbids it; at
+    /// most 200 bytes.
     pub path: Option<String>,
 }
 
@@ -72,6 +73,8 @@ pub enum Refusal {
     Secret,
     /// A push to what may not be pushed.
     Push,
+    /// A rule that looks at methods or paths forbids it.
+    Rule,
     /// The host sent a secret back. The sandbox got its placeholder.
     Echo,
 }
@@ -96,6 +99,7 @@ impl Refusal {
             Self::Limit => "a limit of the sandbox's network",
             Self::Secret => "it has the placeholder of a secret that is not sent there",
             Self::Push => "the secret is not for a push to there",
+            Self::Rule => "a rule forbids it",
             Self::Echo => "sent a secret back, which was replaced by its placeholder",
         }
     }
@@ -119,6 +123,7 @@ impl Refusal {
             Self::Limit => "limit",
             Self::Secret => "secret",
             Self::Push => "push",
+            Self::Rule => "rule",
             Self::Echo => "echo",
         }
     }

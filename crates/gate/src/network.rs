@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use outrigger_policy::RequestRules;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
@@ -22,6 +23,10 @@ pub struct Network {
     /// yet ([`crate::NetworkClient::flows`]). `None`: any number.
     #[serde(default)]
     pub sent_bytes_max: Option<u64>,
+    /// Rules that look at methods or paths. They forbid requests that a grant allows, and allow
+    /// none. `None`: nothing is forbidden so.
+    #[serde(default)]
+    pub rules: Option<RequestRules>,
 }
 
 /// Ports at which a connection that a name led there says its host: by TLS, or by HTTP.

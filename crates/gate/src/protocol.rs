@@ -16,11 +16,11 @@ use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 
 /// Where a gate that speaks this form is asked, in its directory. A change of the form changes
 /// the name, so that a gate of an older program is left alone and ends by itself.
-pub(crate) const SOCKET: &str = "gate-5.sock";
+pub(crate) const SOCKET: &str = "gate-6.sock";
 /// What the name of each caller begins with, which is that of its socket beside it.
 pub(crate) const CALLER: &str = "caller-";
 /// What such a gate holds.
-pub(crate) const LOCK: &str = "gate-5.lock";
+pub(crate) const LOCK: &str = "gate-6.lock";
 
 /// What is asked.
 #[derive(Debug, Serialize, Deserialize)]

@@ -107,7 +107,7 @@ fn queries_are_single(grant: &Grant, query: Option<&str>) -> bool {
 }
 
 /// Whether servers could read a path in another way than as it is written.
-fn is_ambiguous(path: &str) -> bool {
+pub(crate) fn is_ambiguous(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     let dots = path.replace("%2e", ".");
     let steps = |segment: &str| matches!(segment.split(';').next(), Some("." | ".."));

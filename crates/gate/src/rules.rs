@@ -2,11 +2,13 @@
 //!
 //! Owns the decision, and the sentence for who is refused. Pure: values in, values out.
 
+use outrigger_policy::{HostVerdict, OutgoingRequest, RequestRules};
+
 use crate::flow::Refusal;
 use crate::host::{Host, Target, parse_authority};
 use crate::limits;
 use crate::network::{Destination, Grant, NAMED_PORTS, Network, Scheme};
-use crate::rule::{RequestLine, Rule, allows_method, allows_path, cut};
+use crate::rule::{RequestLine, Rule, allows_method, allows_path, cut, is_ambiguous};
 use crate::secrets::{HeldSecret, Secrets};
 
 /// Grants in the form in which they are asked.
@@ -18,6 +20,8 @@ pub(crate) struct Rules {
     declined: Option<Vec<Destination>>,
     pub(crate) proxy: Option<UpstreamProxy>,
     pub(crate) sent_bytes_max: Option<u64>,
+    /// What forbids requests that are granted.
+    requests: Option<RequestRules>,
 }
 
 /// The operator's proxy, as it is dialled.
@@ -41,9 +45,14 @@ impl Rules {
         }
         let rules = network.grants.iter().map(Rule::new).collect::<Result<_, _>>()?;
         network.captured_ports()?;
-        let sent_bytes_max = network.sent_bytes_max;
-        let proxy = network.proxy.as_ref().map(UpstreamProxy::new).transpose()?;
-        Ok(Self { rules, secrets: Secrets::new(secrets)?, declined: None, proxy, sent_bytes_max })
+        Ok(Self {
+            rules,
+            secrets: Secrets::new(secrets)?,
+            declined: None,
+            proxy: network.proxy.as_ref().map(UpstreamProxy::new).transpose()?,
+            sent_bytes_max: network.sent_bytes_max,
+            requests: network.rules.clone(),
+        })
     }
 
     /// These rules for a sandbox about which somebody is there: they are asked about hosts that no grant names, but for those that they
@@ -84,9 +93,14 @@ impl Rules {
     }
 
     fn having(&self, secrets: Secrets) -> Self {
-        let (rules, declined) = (self.rules.clone(), self.declined.clone());
-        let (proxy, sent_bytes_max) = (self.proxy.clone(), self.sent_bytes_max);
-        Self { rules, secrets, declined, proxy, sent_bytes_max }
+        Self {
+            rules: self.rules.clone(),
+            secrets,
+            declined: self.declined.clone(),
+            proxy: self.proxy.clone(),
+            sent_bytes_max: self.sent_bytes_max,
+            requests: self.requests.clone(),
+        }
     }
 
     /// The rules with secrets that hosts answered with.
@@ -123,10 +137,8 @@ impl Rules {
                     refusal = Refusal::Method;
                 }
             } else if allows_path(grant, asked) {
-                if grant.private {
-                    return Ok(grant);
-                }
-                allowed = allowed.or(Some(grant));
+                let further = grant.private && allowed.is_none_or(|it: &Grant| !it.private);
+                allowed = if further { Some(grant) } else { allowed.or(Some(grant)) };
             } else {
                 refusal = Refusal::Path;
             }
@@ -134,7 +146,37 @@ impl Rules {
         if refusal == Refusal::NotGranted && self.declines(target) {
             refusal = Refusal::Declined;
         }
-        allowed.ok_or(refusal)
+        let allowed = allowed.ok_or(refusal)?;
+        match self.forbidden(target, asked) {
+            Some(_) => Err(Refusal::Rule),
+            None => Ok(allowed),
+        }
+    }
+
+    /// Why a rule forbids a request, if one does. Of a connection they were asked before it was
+    /// granted.
+    fn forbidden(&self, target: &Target, asked: RequestLine<'_>) -> Option<String> {
+        let rules = self.requests.as_ref().filter(|_| !asked.path.is_empty())?;
+        let path = match rules.rules().looks().path {
+            true if is_ambiguous(asked.path) || asked.path.contains("//") => None,
+            true => decoded(asked.path),
+            false => Some(asked.path.to_owned()),
+        };
+        let Some(path) = path else {
+            return Some(
+                "Its path can be read in two ways, and the rules look at paths.".to_owned(),
+            );
+        };
+        let outgoing = OutgoingRequest {
+            host: None,
+            port: Some(target.port),
+            method: Some(asked.method),
+            path: Some(&path),
+        };
+        match rules.judge(&target.host.to_string(), outgoing) {
+            HostVerdict::Forbid(why) => Some(why),
+            HostVerdict::Permit | HostVerdict::Ask => None,
+        }
     }
 
     /// The sentence for a refusal of [`Rules::decide`].
@@ -168,6 +210,10 @@ impl Rules {
                  them; `--net {wish}` would allow it.",
                 cut(asked.path)
             ),
+            Refusal::Rule => {
+                let why = self.forbidden(target, asked).unwrap_or_default();
+                format!("{} {} is not allowed there. {why}", asked.method, cut(asked.path))
+            }
             _ => format!(
                 "the network of this sandbox does not include {host}:{}; `--net {wish}` would allow it.",
                 target.port
@@ -231,6 +277,7 @@ fn decoded(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outrigger_policy::{Action, RuleSet, Situation};
 
     fn grant(host: &str, methods: &[&str], paths: &[&str], queries: &[&str]) -> Grant {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
@@ -248,10 +295,39 @@ mod tests {
 
     fn decide(grants: &[Grant], host: &str, method: &str, path: &str) -> Result<(), Refusal> {
         let network = Network { grants: grants.to_vec(), ..Network::default() };
+        decided(&network, host, method, path)
+    }
+
+    fn decided(network: &Network, host: &str, method: &str, path: &str) -> Result<(), Refusal> {
         let target = Target { scheme: Scheme::Https, host: Host::parse(host).unwrap(), port: 443 };
         let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
-        let rules = Rules::new(&network, Vec::new()).unwrap();
+        let rules = Rules::new(network, Vec::new()).unwrap();
         rules.decide(&target, RequestLine { method, path, query }).map(drop)
+    }
+
+    #[test]
+    fn rules_forbid_what_is_granted_by_method_and_path() {
+        let decide = |cedar: &str, method: &str, path: &str| {
+            let all = "permit (principal, action, resource);";
+            let rules = RuleSet::from_cedar(&format!("@id(\"all\") {all} {cedar}")).unwrap();
+            let situation = Situation::new(Action::Egress, "");
+            let rules = Some(RequestRules::new(rules, situation));
+            let grants = vec![grant("a.test", &[], &[], &[])];
+            decided(&Network { grants, rules, ..Network::default() }, "a.test", method, path)
+        };
+        let no = Err(Refusal::Rule);
+        let path = "@id(\"no\") forbid (principal, action == Action::\"egress\", resource)
+            when { context has path && context.path like \"/admin*\" };";
+        assert_eq!(decide(path, "GET", "/user?to=/admin"), Ok(()));
+        // What servers may take for the same, too, and what they may take for anything.
+        for other in ["/admin/a", "/%61dmin", "/a/../admin", "//admin", "/a%2fadmin", "*"] {
+            assert_eq!(decide(path, "GET", other), no, "{other}");
+        }
+        let method = "@id(\"no\") forbid (principal, action == Action::\"egress\", resource)
+            when { context has method && context.method == \"DELETE\" };";
+        assert_eq!(decide(method, "GET", "/@a%2fb"), Ok(()));
+        assert_eq!(decide(method, "DELETE", "/@a%2fb"), no);
+        assert_eq!(decide(method, "CONNECT", ""), Ok(()));
     }
 
     #[test]

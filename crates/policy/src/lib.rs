@@ -20,6 +20,7 @@ mod granted;
 pub mod limits;
 mod problem;
 mod request;
+mod request_rules;
 mod resource;
 mod rule;
 mod rules;
@@ -38,6 +39,7 @@ pub use facts::{
 };
 pub use granted::{Granted, Refused};
 pub use problem::{Problem, Problems, Severity};
+pub use request_rules::{HostVerdict, RequestRules};
 pub use resource::is_within;
 pub use rule::{Rule, RulePart, Says, Source};
 pub use rules::{DEFAULT, Looks, RuleSet};

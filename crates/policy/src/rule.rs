@@ -4,6 +4,7 @@ use cedar_policy::{
     ActionConstraint, Effect, EntityUid, Policy, PolicyId, PolicySet, PrincipalConstraint,
 };
 use miette::Diagnostic;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 use crate::approval::Approvers;
@@ -12,7 +13,7 @@ use crate::vocabulary::VOCABULARY;
 use crate::{Action, limits};
 
 /// A text with rules.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// How problems call it: the name of its file.
     pub name: String,
@@ -23,7 +24,8 @@ pub struct Source {
 }
 
 /// Of whom the rules of a source speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RulePart {
     /// Of people, agents and, where there is no ceiling, the organisation.
     Rules,

@@ -1,6 +1,7 @@
 //! The rules in force, and how they combine: whoever is asked of must be permitted,
 //! forbid wins over ask, ask over permit, and what no rule speaks of is forbidden.
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -20,14 +21,25 @@ use crate::{
 /// The rules that hold where nobody configured others, as they stand in this crate.
 pub const DEFAULT: &str = include_str!("default.cedar");
 
-/// The rules in force, with the hash that names them. A copy is cheap.
-#[derive(Debug, Clone)]
+/// The rules in force, with the hash that names them. A copy is cheap. As data they are their texts,
+/// which are checked again where they are read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Texts", into = "Texts")]
 pub struct RuleSet {
     inner: Arc<Inner>,
 }
 
+/// What rules are made of.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Texts {
+    sources: Vec<Source>,
+    directory: Directory,
+}
+
 #[derive(Debug)]
 struct Inner {
+    texts: Texts,
     rules: BTreeMap<String, Rule>,
     membership: Membership,
     has_ceiling: bool,
@@ -40,7 +52,8 @@ struct Inner {
     last: Mutex<Option<(Situation, Evaluation)>>,
 }
 
-/// What rules may look at that takes work to find out, or changes by itself.
+/// What rules may look at that takes work to find out, changes by itself, or is known only where a
+/// request is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Looks {
     /// `context.shell`.
@@ -49,14 +62,25 @@ pub struct Looks {
     pub time: bool,
     /// `context.left`.
     pub left: bool,
+    /// `context.method`.
+    pub method: bool,
+    /// `context.path`.
+    pub path: bool,
 }
 
 impl Looks {
+    /// At everything.
+    #[must_use]
+    pub fn all() -> Self {
+        Self { shell: true, time: true, left: true, method: true, path: true }
+    }
+
     /// By the words of the texts, so that it errs only towards more.
     fn of(sources: &[Source]) -> Self {
         let says = |word: &str| sources.iter().any(|source| source.text.contains(word));
         let time = ["at_ms", "_utc"].into_iter().any(says);
-        Self { shell: says("shell"), time, left: says("left") }
+        let (method, path) = (says("method"), says("path"));
+        Self { shell: says("shell"), time, left: says("left"), method, path }
     }
 }
 
@@ -84,8 +108,18 @@ impl RuleSet {
         let looks = Looks::of(sources);
         let slices = Slices::new(rules.values());
         let membership = Membership::new(&directory);
-        let last = Mutex::default();
-        let inner = Inner { rules, membership, has_ceiling, slices, warnings, hash, looks, last };
+        let texts = Texts { sources: sources.to_vec(), directory };
+        let inner = Inner {
+            texts,
+            rules,
+            membership,
+            has_ceiling,
+            slices,
+            warnings,
+            hash,
+            looks,
+            last: Mutex::default(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -200,6 +234,20 @@ impl RuleSet {
     pub fn may_approve(&self, facts: &Facts<'_>, approval: &Approved) -> bool {
         let Evaluation { asking, .. } = self.inner.weigh(facts);
         asking.iter().any(|rule| self.inner.takes(rule, facts, approval))
+    }
+}
+
+impl TryFrom<Texts> for RuleSet {
+    type Error = Problems;
+
+    fn try_from(Texts { sources, directory }: Texts) -> Result<Self, Problems> {
+        Self::new(&sources, directory)
+    }
+}
+
+impl From<RuleSet> for Texts {
+    fn from(rules: RuleSet) -> Self {
+        rules.inner.texts.clone()
     }
 }
 

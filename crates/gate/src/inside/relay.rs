@@ -34,7 +34,8 @@ pub(super) async fn relay(
     match try_relay(session, target, request).await {
         Ok(response) => response,
         Err(denial) => {
-            let what = if denial.refusal == Refusal::Push { &denial.words } else { &path };
+            let says = matches!(denial.refusal, Refusal::Push | Refusal::Rule);
+            let what = if says { &denial.words } else { &path };
             session.refused(Some(target), denial.refusal, Some(what));
             denial.response()
         }

@@ -245,7 +245,7 @@ fn the_operators_proxy_is_asked_for_everything() {
         let network = |proxy, scheme, port| Network {
             grants: vec![grant("a.test", port, scheme)],
             proxy: Some(Proxy { url: format!("http://me:pw@{proxy}"), no_proxy: Vec::new() }),
-            sent_bytes_max: None,
+            ..Network::default()
         };
         let inside = gate.open_network("a", network(to_tls, Scheme::Https, 443)).await;
         let mut tunnel = inside.tunnel("a.test:443", Some("a.test")).await.unwrap();

@@ -52,7 +52,7 @@ pub(crate) async fn call_for(
     grant: Grant,
     secrets: Vec<SealedSecret>,
 ) -> Outcome<(HttpClient, BTreeMap<String, String>)> {
-    let network = Network { proxy: proxy_to(&grant), grants: vec![grant], sent_bytes_max: None };
+    let network = Network { proxy: proxy_to(&grant), grants: vec![grant], ..Network::default() };
     let called = gate(paths)?.call(network, secrets).await;
     let (socket, placeholders) = called.map_err(|error| without(&error))?;
     let path = socket.path();

@@ -7,10 +7,10 @@
 use async_trait::async_trait;
 use outrigger_agent::EgressFlow;
 use outrigger_engine::{
-    Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, HostRules, HostVerdict,
-    NO_NETWORK,
+    Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, HostRules, NO_NETWORK,
 };
 use outrigger_gate::{Flow, Grant, NetworkClient, OpenedNetwork, Refusal, SealedSecret};
+use outrigger_policy::HostVerdict;
 use outrigger_sandbox::{ConnectionSink, Generation, Listener, Networks, Sandbox, SandboxId};
 use outrigger_store::Secrets;
 use std::collections::{BTreeMap, HashMap};
@@ -86,6 +86,7 @@ impl GateEgress {
     ) -> Result<(OpenedNetwork, Vec<SealedSecret>), EgressError> {
         let mut network = network(words, &self.mirrors, proxy());
         network.sent_bytes_max = rules.sent_bytes_max();
+        network.rules = rules.of_requests().cloned();
         network.grants.extend(answers.grants());
         let mut judged: HashMap<(String, u16), bool> = HashMap::new();
         network.grants.retain(|Grant { host, port, .. }| {
@@ -402,6 +403,9 @@ fn sentence(flow: &Flow, refusal: Refusal) -> String {
         Refusal::Push => {
             let why = flow.path.as_deref().map_or(words, |why| why.trim_end_matches('.'));
             format!("{place} was not pushed to: {why}")
+        }
+        Refusal::Rule => {
+            format!("{place} was not reached: {}", flow.path.as_deref().unwrap_or(words))
         }
         Refusal::Echo => format!("{place} {words}"),
         _ => format!("{place} was not reached: {words}"),

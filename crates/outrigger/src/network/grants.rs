@@ -13,7 +13,7 @@ use crate::shell;
 pub(super) fn network(words: &[String], mirrors: &Mirrors, proxy: Option<Proxy>) -> Network {
     // Each was read before it became a part of the session.
     let grants = words.iter().flat_map(|word| of_word(word, mirrors).unwrap_or_default());
-    Network { grants: grants.collect(), proxy, sent_bytes_max: None }
+    Network { grants: grants.collect(), proxy, ..Network::default() }
 }
 
 /// What one word grants.

@@ -1,6 +1,6 @@
 //! Hosts that are not in the network: on a terminal, a person is asked about them.
 
-use crate::support::{Turn, World, shell};
+use crate::support::{Ran, Turn, World, shell};
 use crate::tls_host::GateGuard;
 use crate::tmux::Tmux;
 use std::fs;
@@ -168,4 +168,46 @@ fn rules_permit_and_forbid_hosts_before_a_person_is_asked() {
     assert_eq!(told(&format!("[bad.test {no}]")), 1);
     assert_eq!(told(&format!("[named.bad.test {no}]")), 1);
     assert_eq!(told("\"grant\":\"good.test, by rule\""), 1);
+}
+
+#[test]
+fn rules_forbid_requests_by_their_method_and_path() {
+    let world = World::new();
+    let _guard = GateGuard(&world);
+    let ask = |method: &str, path: &str| {
+        shell(&format!("curl -sS --path-as-is -X {method} http://named.test{path}"))
+    };
+    let lines = [ask("GET", "/repos/a"), ask("DELETE", "/repos/a"), ask("DELETE", "/%72epos/b")];
+    let lines = [&lines[..], &[ask("DELETE", "/gists/a"), ask("GET", "/a/../repos")]].concat();
+    let turns: Vec<_> = lines.iter().map(std::slice::from_ref).map(Turn).collect();
+    let script = world.script(&turns);
+    let rules = r#"
+        @id("keep-repositories") @reason("They are not for agents to delete.")
+        forbid (principal, action == Action::"egress", resource == Host::"named.test")
+        when { context has method && context.method == "DELETE"
+               && context has path && context.path like "/repos/*" };
+    "#;
+    fs::write(world.path("rules.cedar"), rules).unwrap();
+    let place = world.path("rules.cedar");
+    world.configure(&format!(
+        "[sandbox]\nnetwork = [\"named.test\"]\n[policy]\nfiles = [{place:?}]\n"
+    ));
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let args = ["run", "Go.", "--dir", dir.to_str().unwrap(), "--script", &script, "--name", "n"];
+    let mut command = world.outrigger(&args);
+    let proxied = format!("http://127.0.0.1:{}", proxy());
+    Ran::of(command.env("https_proxy", proxied).output().unwrap()).expect(0);
+    let events: String = world.events("n").iter().map(|event| format!("{event}\n")).collect();
+    for (text, times) in [
+        ("here is http://named.test/repos/a", 1),
+        ("here is http://named.test/gists/a", 1),
+        ("here is http", 2),
+        ("outrigger: DELETE /repos/a is not allowed there. It is forbidden by: keep-rep", 1),
+        ("outrigger: DELETE /%72epos/b is not allowed there. It is forbidden by: keep-rep", 1),
+        ("outrigger: GET /a/../repos is not allowed there. Its path can be read in two ways", 1),
+        ("[named.test was not reached: DELETE /repos/a is not allowed there. It is", 1),
+        ("[named.test was not reached: DELETE /%72epos/b is not allowed there. It is", 1),
+    ] {
+        assert_eq!(events.matches(text).count(), times, "{text}\n{events}");
+    }
 }

@@ -7,6 +7,7 @@ use crate::tmux::Tmux;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -200,6 +201,34 @@ fn a_download_goes_on_without_the_engine_and_a_gate_that_died_is_replaced() {
     assert_eq!(host.asked(), asked, "{}", ran.stderr);
     assert!(ran.stderr.contains(&(2 * HALF_BYTES).to_string()), "{}", ran.stderr);
     assert_eq!(gates(&world).len(), 1, "{OUTRIGGER} started another one");
+}
+
+#[test]
+fn a_download_goes_on_where_another_engine_takes_over() {
+    let world = World::new();
+    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let fetched = shell(&format!("curl -sS {} > got; wc -c < got", host.url("/large")));
+    let again = shell(&format!("curl -sS {}", host.url("/again")));
+    let turns = [Turn(std::slice::from_ref(&fetched)), Turn(std::slice::from_ref(&again))];
+    let script = world.script(&turns);
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let (dir, word) = (dir.to_str().unwrap(), host.word());
+    let args = ["run", "Go.", "--dir", dir, "--script", &script, "--net", &word, "--name", "n"];
+    let mut engine = host.tls.trusting(&world, &args).spawn().unwrap();
+    until("the download began", || host.asked().contains(&"GET /large".to_owned()).then_some(()));
+    let gate = gates(&world);
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    let mut other = host.tls.trusting(&world, &["sessions", "resume", "n"]);
+    let other = other.stderr(Stdio::piped()).spawn().unwrap();
+    let lock = world.data().join(format!("harness/locks/{}.lock", world.session()));
+    let taken = || fs::read_to_string(&lock).is_ok_and(|pid| pid == other.id().to_string());
+    until("another engine drives it", || taken().then_some(()));
+    host.goes_on.store(true, Ordering::SeqCst);
+    let ran = Ran::of(other.wait_with_output().unwrap()).expect(0);
+    assert_eq!(host.asked(), ["GET /large", "GET /again"], "{}", ran.stderr);
+    assert!(ran.stderr.contains(&(2 * HALF_BYTES).to_string()), "{}", ran.stderr);
+    assert_eq!(gates(&world), gate);
 }
 
 /// An image with one program, which is a shell too.

@@ -1,0 +1,133 @@
+//! The rules about requests to hosts, in one situation.
+//!
+//! Owns what a verdict means for a host that a person named, or is asked about: their word is an
+//! approval, which counts where the rules take one from them, and never against what they forbid.
+//! As data they go to whoever sees the requests.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Approved, Facts, OutgoingRequest, RuleSet, Situation, Verdict};
+
+/// What the rules say of requests that a command makes. Equal where they say the same.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestRules {
+    rules: RuleSet,
+    situation: Situation,
+}
+
+/// What they say of one host, or one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostVerdict {
+    /// It may be reached, whoever names it.
+    Permit,
+    /// It may if the person says so.
+    Ask,
+    /// It may not, whatever the person says; why.
+    Forbid(String),
+}
+
+impl PartialEq for RequestRules {
+    fn eq(&self, other: &Self) -> bool {
+        self.rules.hash() == other.rules.hash() && self.situation == other.situation
+    }
+}
+
+impl Eq for RequestRules {}
+
+impl RequestRules {
+    /// Of whoever does something in a situation. Its action is [`crate::Action::Egress`].
+    #[must_use]
+    pub fn new(rules: RuleSet, situation: Situation) -> Self {
+        Self { rules, situation }
+    }
+
+    /// The rules.
+    #[must_use]
+    pub fn rules(&self) -> &RuleSet {
+        &self.rules
+    }
+
+    /// Judges what is asked of a host, which is a name or the literal of an address. What is for
+    /// names beneath a domain (`*.example.com`) is judged as the domain.
+    #[must_use]
+    pub fn judge(&self, host: &str, outgoing: OutgoingRequest<'_>) -> HostVerdict {
+        let host = host.strip_prefix("*.").unwrap_or(host);
+        let facts = Facts { resource: host, outgoing, ..self.situation.facts() };
+        let approvers = match self.rules.judge(&facts) {
+            Verdict::Permit { .. } => return HostVerdict::Permit,
+            verdict @ Verdict::Forbid { .. } => {
+                return HostVerdict::Forbid(verdict.refusal().unwrap_or_default());
+            }
+            Verdict::Ask { approvers, .. } => approvers,
+        };
+        let (by, rule_set) = (facts.principal.to_owned(), self.rules.hash());
+        let approved = [Approved { by, rule_set, escalated: false }];
+        match self.rules.grant(&facts, &approved, ()) {
+            Ok(_) => HostVerdict::Ask,
+            Err(_) => HostVerdict::Forbid(format!("Only {} may allow it.", approvers.join(", "))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Action, Directory, RulePart, Source};
+
+    fn rules(more: &str, labels: &[&str]) -> RequestRules {
+        let own =
+            Source { name: "own.cedar".to_owned(), text: more.to_owned(), part: RulePart::Rules };
+        let rules = RuleSet::new(&[RuleSet::default_source(), own], Directory::default()).unwrap();
+        let mut situation = Situation::new(Action::Egress, "");
+        situation.labels = labels.iter().map(|&label| label.to_owned()).collect();
+        RequestRules::new(rules, situation)
+    }
+
+    fn judged(more: &str, labels: &[&str], host: &str) -> HostVerdict {
+        let outgoing = OutgoingRequest { port: Some(443), ..OutgoingRequest::default() };
+        rules(more, labels).judge(host, outgoing)
+    }
+
+    #[test]
+    fn a_word_of_the_person_answers_what_asks_and_never_what_forbids() {
+        let forbids = "@id(\"no\") @reason(\"Not there.\")
+            forbid (principal, action == Action::\"egress\", resource in Host::\"evil.test\");";
+        let no = HostVerdict::Forbid("It is forbidden by: no. Not there.".to_owned());
+        assert_eq!(judged(forbids, &[], "evil.test"), no);
+        assert_eq!(judged(forbids, &[], "a.b.evil.test"), no);
+        assert_eq!(judged(forbids, &[], "*.evil.test"), no);
+        for host in ["good.test", "localhost", "10.0.0.1", "::1", "under_score.test"] {
+            assert_eq!(judged(forbids, &[], host), HostVerdict::Ask, "{host}");
+        }
+        let asks = "@id(\"ops\") @approvable(\"person:ops\")
+            forbid (principal, action == Action::\"egress\", resource)
+            when { context.labels.contains(\"untrusted\") };";
+        assert_eq!(judged(asks, &[], "a.test"), HostVerdict::Ask);
+        let only = HostVerdict::Forbid("Only person:ops may allow it.".to_owned());
+        assert_eq!(judged(asks, &["untrusted"], "a.test"), only);
+    }
+
+    #[test]
+    fn as_data_they_say_the_same_of_each_request() {
+        let more = "@id(\"keep\")
+            forbid (principal, action == Action::\"egress\", resource)
+            when { context has method && context.method == \"DELETE\"
+                   && context has path && context.path like \"/repos/*\" };";
+        let rules = rules(more, &["untrusted"]);
+        let looks = rules.rules().looks();
+        assert!(looks.method && looks.path);
+        let text = serde_json::to_string(&rules).unwrap();
+        let read: RequestRules = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, rules);
+        let judged = |method, path| {
+            let (method, path) = (Some(method), Some(path));
+            read.judge("a.test", OutgoingRequest { port: Some(443), method, path, host: None })
+        };
+        assert_eq!(judged("GET", "/repos/a"), HostVerdict::Ask);
+        assert_eq!(judged("DELETE", "/gists/a"), HostVerdict::Ask);
+        let no = HostVerdict::Forbid("It is forbidden by: keep.".to_owned());
+        assert_eq!(judged("delete", "/repos/a"), no);
+        assert!(serde_json::from_str::<RequestRules>(&text.replace("forbid", "forbade")).is_err());
+    }
+}
