@@ -48,8 +48,9 @@ pub struct EgressFlows {
     pub flows: Vec<EgressFlow>,
     /// How many refusals more there were than are told apart.
     pub more: u64,
-    /// What a person allowed meanwhile, a sentence each, for the model.
-    pub allowed: Vec<String>,
+    /// What a person allowed meanwhile, and what the rules withhold, a sentence each, for the
+    /// model.
+    pub notes: Vec<String>,
 }
 
 /// Lets sandboxes reach what their sessions may, and nothing else.
@@ -148,13 +149,13 @@ impl SandboxNetwork {
         id: &SandboxId,
         outcome: &mut Outcome,
     ) -> Option<EgressReport> {
-        let EgressFlows { flows, more, allowed } = self.egress.flows(id).await;
+        let EgressFlows { flows, more, notes } = self.egress.flows(id).await;
         if let Outcome::Done(Product::Output(output)) = outcome {
             let refused = flows.iter().filter_map(|flow| flow.refusal.as_deref());
             for why in refused.take(limits::EGRESS_REFUSALS_TOLD) {
                 output.text.push_str(&format!("\n[{why}]"));
             }
-            for what in allowed {
+            for what in notes {
                 output.text.push_str(&format!("\n[{what}]"));
             }
             if let Some(failure) = &network.failure {

@@ -56,6 +56,12 @@ impl HostRules {
         self.requests.judge(host, outgoing)
     }
 
+    /// Judges that a secret is sent to a host; see [`RequestRules::judge_secret`].
+    #[must_use]
+    pub fn judge_secret(&self, secret: &str, host: &str, port: u16) -> HostVerdict {
+        self.requests.judge_secret(secret, host, port)
+    }
+
     /// What is to be asked of each request beside that, if the rules look at what it says.
     #[must_use]
     pub fn of_requests(&self) -> Option<&RequestRules> {

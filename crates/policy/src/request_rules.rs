@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Approved, Facts, OutgoingRequest, RuleSet, Situation, Verdict};
+use crate::{Action, Approved, Facts, OutgoingRequest, RuleSet, Situation, Verdict};
 
 /// What the rules say of requests that a command makes. Equal where they say the same.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,8 +53,20 @@ impl RequestRules {
     #[must_use]
     pub fn judge(&self, host: &str, outgoing: OutgoingRequest<'_>) -> HostVerdict {
         let host = host.strip_prefix("*.").unwrap_or(host);
-        let facts = Facts { resource: host, outgoing, ..self.situation.facts() };
-        let approvers = match self.rules.judge(&facts) {
+        self.verdict(&Facts { resource: host, outgoing, ..self.situation.facts() })
+    }
+
+    /// Judges that a secret, which a person named, is sent to a host.
+    #[must_use]
+    pub fn judge_secret(&self, secret: &str, host: &str, port: u16) -> HostVerdict {
+        let host = Some(host.strip_prefix("*.").unwrap_or(host));
+        let outgoing = OutgoingRequest { host, port: Some(port), ..OutgoingRequest::default() };
+        let (action, resource) = (Action::UseSecret, secret);
+        self.verdict(&Facts { action, resource, outgoing, ..self.situation.facts() })
+    }
+
+    fn verdict(&self, facts: &Facts<'_>) -> HostVerdict {
+        let approvers = match self.rules.judge(facts) {
             Verdict::Permit { .. } => return HostVerdict::Permit,
             verdict @ Verdict::Forbid { .. } => {
                 return HostVerdict::Forbid(verdict.refusal().unwrap_or_default());
@@ -63,7 +75,7 @@ impl RequestRules {
         };
         let (by, rule_set) = (facts.principal.to_owned(), self.rules.hash());
         let approved = [Approved { by, rule_set, escalated: false }];
-        match self.rules.grant(&facts, &approved, ()) {
+        match self.rules.grant(facts, &approved, ()) {
             Ok(_) => HostVerdict::Ask,
             Err(_) => HostVerdict::Forbid(format!("Only {} may allow it.", approvers.join(", "))),
         }
@@ -106,6 +118,22 @@ mod tests {
         assert_eq!(judged(asks, &[], "a.test"), HostVerdict::Ask);
         let only = HostVerdict::Forbid("Only person:ops may allow it.".to_owned());
         assert_eq!(judged(asks, &["untrusted"], "a.test"), only);
+    }
+
+    #[test]
+    fn a_secret_that_a_person_named_is_sent_where_no_rule_forbids_it() {
+        let more = "@id(\"no-root-key\")
+            forbid (principal, action == Action::\"use_secret\", resource == Secret::\"root-key\");
+            @id(\"not-there\")
+            forbid (principal, action == Action::\"use_secret\", resource)
+            when { context has host && context.host in Host::\"evil.test\" };";
+        let judged =
+            |labels: &[&str], secret, host| rules(more, labels).judge_secret(secret, host, 443);
+        let forbidden = |by: &str| HostVerdict::Forbid(format!("It is forbidden by: {by}"));
+        assert_eq!(judged(&[], "github", "a.test"), HostVerdict::Ask);
+        assert_eq!(judged(&[], "root-key", "a.test"), forbidden("no-root-key."));
+        assert_eq!(judged(&[], "github", "*.evil.test"), forbidden("not-there."));
+        assert_eq!(judged(&["untrusted"], "github", "a.test"), HostVerdict::Ask);
     }
 
     #[test]

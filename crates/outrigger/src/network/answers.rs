@@ -57,8 +57,13 @@ impl HostAnswers {
         [&self.declined[..], &self.ruled.1].concat()
     }
 
-    /// What was allowed and not told yet, a sentence each.
-    pub(super) fn take_allowed(&mut self) -> Vec<String> {
+    /// Has something told beside what was allowed.
+    pub(super) fn note(&mut self, sentences: &[String]) {
+        self.untold.extend_from_slice(sentences);
+    }
+
+    /// What is to be told, a sentence each.
+    pub(super) fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.untold)
     }
 
@@ -105,8 +110,8 @@ mod tests {
         let once = "a.test:8443, once:8443".to_owned();
         let session = ["b.test:443".to_owned(), "b.test:80".to_owned()];
         assert_eq!(names(&answers), [&[once.clone(), once][..], &session].concat());
-        assert_eq!(answers.take_allowed().len(), 2);
-        assert!(answers.take_allowed().is_empty(), "each is told once");
+        assert_eq!(answers.take_notes().len(), 2);
+        assert!(answers.take_notes().is_empty(), "each is told once");
         assert!(answers.end_command() && !answers.end_command());
         assert_eq!(names(&answers), session);
         let ports: Vec<u16> = answers.declined().iter().map(|declined| declined.port).collect();

@@ -9,7 +9,7 @@ use outrigger_agent::EgressFlow;
 use outrigger_engine::{
     Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, HostRules, NO_NETWORK,
 };
-use outrigger_gate::{Flow, Grant, NetworkClient, OpenedNetwork, Refusal, SealedSecret};
+use outrigger_gate::{Flow, Grant, NetworkClient, OpenedNetwork, Refusal};
 use outrigger_policy::HostVerdict;
 use outrigger_sandbox::{ConnectionSink, Generation, Listener, Networks, Sandbox, SandboxId};
 use outrigger_store::Secrets;
@@ -24,7 +24,7 @@ use super::answers::HostAnswers;
 use super::environment;
 use super::grants::{network, of_word, proxy};
 use super::mirrors::Mirrors;
-use super::secrets;
+use super::secrets::{self, SessionSecrets};
 use super::words::PACKAGES;
 use crate::limits;
 
@@ -60,8 +60,29 @@ struct OpenSandbox {
     env: BTreeMap<String, String>,
     /// Where its listener is, if what carries its connections ends with this process.
     carried: Option<u16>,
+    /// The secrets that the rules withhold, a sentence each.
+    withheld: Vec<String>,
     answers: HostAnswers,
     rules: HostRules,
+}
+
+/// What a sandbox has that was opened.
+struct OpenedSandbox {
+    env: BTreeMap<String, String>,
+    /// See [`OpenSandbox::carried`].
+    carried: Option<u16>,
+    /// See [`OpenSandbox::withheld`].
+    withheld: Vec<String>,
+}
+
+impl OpenSandbox {
+    /// Has it told what is withheld, if that is something else than before.
+    fn withholds(&mut self, withheld: Vec<String>) {
+        if self.withheld != withheld {
+            self.answers.note(&withheld);
+            self.withheld = withheld;
+        }
+    }
 }
 
 impl GateEgress {
@@ -83,7 +104,7 @@ impl GateEgress {
         words: &[String],
         (answers, rules): (&HostAnswers, &HostRules),
         listeners: Vec<OwnedFd>,
-    ) -> Result<(OpenedNetwork, Vec<SealedSecret>), EgressError> {
+    ) -> Result<(OpenedNetwork, SessionSecrets), EgressError> {
         let mut network = network(words, &self.mirrors, proxy());
         network.sent_bytes_max = rules.sent_bytes_max();
         network.rules = rules.of_requests().cloned();
@@ -93,14 +114,15 @@ impl GateEgress {
             let may = || !matches!(rules.judge(host, *port), HostVerdict::Forbid(_));
             *judged.entry((host.clone(), *port)).or_insert_with(may)
         });
-        let secrets = secrets::of_words(&*self.secrets, words).await.map_err(EgressError)?;
+        let secrets = secrets::of_words(&*self.secrets, words, rules).await;
+        let secrets = secrets.map_err(EgressError)?;
         let (id, client) = (id.as_str(), &self.client);
         let opened = match self.attended.load(Ordering::Relaxed) {
             true => {
                 let declined = answers.declined();
-                client.open_asking(id, &network, &secrets, &declined, listeners).await
+                client.open_asking(id, &network, &secrets.given, &declined, listeners).await
             }
-            false => client.open(id, &network, &secrets, listeners).await,
+            false => client.open(id, &network, &secrets.given, listeners).await,
         };
         let opened = opened.map_err(|error| EgressError(error.to_string()))?;
         Ok((opened, secrets))
@@ -110,11 +132,13 @@ impl GateEgress {
     async fn tell_again(
         &self,
         id: &SandboxId,
-        open: &OpenSandbox,
+        open: &mut OpenSandbox,
         listeners: Vec<OwnedFd>,
     ) -> Result<(), EgressError> {
         let said = (&open.answers, &open.rules);
-        self.tell(id, &open.words, said, listeners).await.map(drop)
+        let (_, secrets) = self.tell(id, &open.words, said, listeners).await?;
+        open.withholds(secrets.withheld);
+        Ok(())
     }
 
     /// Where the programs of a sandbox connect, in this life of it, for what these words grant.
@@ -141,7 +165,7 @@ impl GateEgress {
         backend: &str,
         words: &[String],
         said: (&HostAnswers, &HostRules),
-    ) -> Result<(BTreeMap<String, String>, Option<u16>), EgressError> {
+    ) -> Result<OpenedSandbox, EgressError> {
         let id = sandbox.id();
         let Listener { port, descriptors } = self.listen(id, backend, words).await?;
         let carried = descriptors.is_empty().then_some(port);
@@ -153,8 +177,8 @@ impl GateEgress {
             sandbox.files(file).await.map_err(|error| EgressError(error.to_string()))?;
         }
         let mut env = environment::variables(port, mirrors);
-        env.extend(secrets::variables(&secrets, placeholders));
-        Ok((env, carried))
+        env.extend(secrets::variables(&secrets.given, placeholders));
+        Ok(OpenedSandbox { env, carried, withheld: secrets.withheld })
     }
 
     /// Whether connections still get here, from the place where they did.
@@ -228,15 +252,18 @@ impl Egress for GateEgress {
             self.close(id).await;
             return Ok(BTreeMap::new());
         }
-        let (env, carried) = self.open_anew(sandbox, backend, words, (&answers, rules)).await?;
-        let open = OpenSandbox {
+        let opened = self.open_anew(sandbox, backend, words, (&answers, rules)).await?;
+        let OpenedSandbox { env, carried, withheld } = opened;
+        let mut open = OpenSandbox {
             generation: sandbox.generation().clone(),
             words: words.to_vec(),
             env: env.clone(),
             carried,
+            withheld: Vec::new(),
             answers,
             rules: rules.clone(),
         };
+        open.withholds(withheld);
         self.known.lock().await.insert(id.clone(), SandboxGate::Open(Box::new(open)));
         Ok(env)
     }
@@ -250,9 +277,9 @@ impl Egress for GateEgress {
             // What can't be watched is opened again all the same.
             let _ = self.client.gone(id.as_str()).await;
             let listener = self.listen(id, backend, &words).await;
-            let known = self.known.lock().await;
+            let mut known = self.known.lock().await;
             // Where it fails, the next round tries again.
-            if let (Some(SandboxGate::Open(open)), Ok(listener)) = (known.get(id), listener) {
+            if let (Some(SandboxGate::Open(open)), Ok(listener)) = (known.get_mut(id), listener) {
                 let _ = self.tell_again(id, open, listener.descriptors).await;
             }
             drop(known);
@@ -261,11 +288,11 @@ impl Egress for GateEgress {
     }
 
     async fn flows(&self, id: &SandboxId) -> EgressFlows {
-        let (mut allowed, mut rules) = (Vec::new(), None);
+        let (mut notes, mut rules) = (Vec::new(), None);
         match self.known.lock().await.get_mut(id) {
             Some(SandboxGate::Closed) => return EgressFlows::default(),
             Some(SandboxGate::Open(open)) => {
-                allowed = open.answers.take_allowed();
+                notes = open.answers.take_notes();
                 if open.answers.end_command() {
                     // Where the gate can't be told it has ended, with all that it granted.
                     let _ = self.tell_again(id, open, Vec::new()).await;
@@ -278,7 +305,7 @@ impl Egress for GateEgress {
         let flows = self.client.flows(id.as_str()).await.unwrap_or_default();
         let more = flows.lost;
         let flows = flows.flows.into_iter().map(|it| flow(it, rules.as_ref())).collect();
-        EgressFlows { flows, more, allowed }
+        EgressFlows { flows, more, notes }
     }
 
     fn attend(&self) {

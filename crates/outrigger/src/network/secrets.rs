@@ -1,6 +1,8 @@
 //! The secrets of a session: which words name them, and what programs are told of them.
 
+use outrigger_engine::HostRules;
 use outrigger_gate::{SealedSecret, SecretPlace};
+use outrigger_policy::HostVerdict;
 use outrigger_store::{Secrets, StoredSecret};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,18 +51,46 @@ pub(crate) async fn secrets_are_there(secrets: &dyn Secrets, words: &[String]) -
     }
 }
 
+/// The secrets of a session, as the rules have it now.
+#[derive(Debug, Default)]
+pub(super) struct SessionSecrets {
+    pub(super) given: Vec<SealedSecret>,
+    /// Which are not, and why, a sentence each.
+    pub(super) withheld: Vec<String>,
+}
+
 /// Those of the words that are there. One that was revoked is not: programs see none then.
 pub(super) async fn of_words(
     secrets: &dyn Secrets,
     words: &[String],
-) -> Result<Vec<SealedSecret>, String> {
+    rules: &HostRules,
+) -> Result<SessionSecrets, String> {
+    let mut all = SessionSecrets::default();
     let wanted: BTreeSet<&str> = named(words).collect();
     if wanted.is_empty() {
-        return Ok(Vec::new());
+        return Ok(all);
     }
     let kept = kept(secrets).await.map_err(|failure| failure.message)?;
-    let wanted = kept.into_iter().filter(|secret| wanted.contains(secret.stored.name.as_str()));
-    Ok(wanted.map(|secret| secret.sealed).collect())
+    for secret in kept.into_iter().filter(|it| wanted.contains(it.stored.name.as_str())) {
+        match forbidden(rules, &secret) {
+            None => all.given.push(secret.sealed),
+            Some(why) => {
+                all.withheld.push(format!("{} is not sent anywhere. {why}", secret.stored.name));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Why a secret may not go to one of its places, if it may not.
+fn forbidden(rules: &HostRules, secret: &KeptSecret) -> Option<String> {
+    let mut grants = secret.sealed.terms.places.iter().map(|place| &place.grant);
+    grants.find_map(|grant| {
+        match rules.judge_secret(&secret.stored.name, &grant.host, grant.port) {
+            HostVerdict::Forbid(why) => Some(why),
+            HostVerdict::Permit | HostVerdict::Ask => None,
+        }
+    })
 }
 
 /// The variables by which programs find placeholders: each under the name of its secret, and

@@ -322,6 +322,45 @@ fn secrets_are_kept_listed_rotated_and_revoked() {
     world.ran(4, &["secrets", "revoke", "TOKEN"]);
 }
 
+#[test]
+fn a_secret_that_a_rule_forbids_is_not_sent() {
+    let world = World::new();
+    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
+    for name in ["TOKEN", "ROOT_KEY"] {
+        set(&world, &forge, &[name, "--for", &forge.tls.word()]);
+    }
+    let rules = world.path("rules.cedar");
+    let text = "@id(\"no-root-key\") @reason(\"It is for people.\")
+        forbid (principal, action == Action::\"use_secret\", resource == Secret::\"ROOT_KEY\");
+        @id(\"once\")
+        forbid (principal, action == Action::\"use_secret\", resource == Secret::\"TOKEN\")
+        when { context.labels.contains(\"untrusted\") };";
+    fs::write(&rules, text).unwrap();
+    world.configure(&format!("[policy]\nfiles = [{rules:?}]\n"));
+    let url = forge.tls.url("/");
+    let line = shell(&format!(
+        "echo key ${{ROOT_KEY:-none}}; curl -sS -o /dev/null -w '%{{http_code}} ' {url} -H \"X-Api-Key: $TOKEN\""
+    ));
+    let script =
+        world.script(&[Turn(std::slice::from_ref(&line)), Turn(std::slice::from_ref(&line))]);
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let args = ["run", "Go.", "--dir", dir.to_str().unwrap(), "--script", &script, "--name", "n"];
+    let both = ["--secret", "TOKEN", "--secret", "ROOT_KEY", "--net", &forge.tls.word()];
+    let args = [&args[..], &both].concat();
+    Ran::of(forge.tls.trusting(&world, &args).output().unwrap()).expect(0);
+    assert_eq!(forge.with_secret(), ["/"]);
+    let events: String = world.events("n").iter().map(|event| format!("{event}\n")).collect();
+    for text in [
+        "key none\\n200 ",
+        "[ROOT_KEY is not sent anywhere. It is forbidden by: no-root-key. It is for people.]",
+        // What the host answered nobody vouches for.
+        "key none\\n401 ",
+        "[TOKEN is not sent anywhere. It is forbidden by: once.]",
+    ] {
+        assert!(events.contains(text), "{text}\n{events}");
+    }
+}
+
 /// As a keyring gives it: no file has it, and the next gate opens what the one before sealed.
 #[test]
 fn the_master_key_comes_from_a_command() {
