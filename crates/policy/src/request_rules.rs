@@ -145,6 +145,10 @@ mod tests {
         let rules = rules(more, &["untrusted"]);
         let looks = rules.rules().looks();
         assert!(looks.method && looks.path);
+        let reason = "@id(\"a\") @reason(\"No path or method.\")
+            forbid (principal, action == Action::\"egress\", resource == Host::\"b.test\");";
+        let others = self::rules(reason, &[]).rules().looks();
+        assert!(!others.method && !others.path);
         let text = serde_json::to_string(&rules).unwrap();
         let read: RequestRules = serde_json::from_str(&text).unwrap();
         assert_eq!(read, rules);

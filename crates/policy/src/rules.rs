@@ -79,7 +79,14 @@ impl Looks {
     fn of(sources: &[Source]) -> Self {
         let says = |word: &str| sources.iter().any(|source| source.text.contains(word));
         let time = ["at_ms", "_utc"].into_iter().any(says);
-        let (method, path) = (says("method"), says("path"));
+        // Common words, which a reason may have too: only where they are asked for.
+        let bare = |text: &str| text.split_whitespace().collect::<String>();
+        let bare: Vec<_> = sources.iter().map(|source| bare(&source.text)).collect();
+        let asks = |word: &str| {
+            let ways = [format!("context.{word}"), format!("has{word}"), format!("\"{word}\"")];
+            bare.iter().any(|text| ways.iter().any(|way| text.contains(way)))
+        };
+        let (method, path) = (asks("method"), asks("path"));
         Self { shell: says("shell"), time, left: says("left"), method, path }
     }
 }

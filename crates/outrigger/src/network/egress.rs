@@ -66,15 +66,6 @@ struct OpenSandbox {
     rules: HostRules,
 }
 
-/// What a sandbox has that was opened.
-struct OpenedSandbox {
-    env: BTreeMap<String, String>,
-    /// See [`OpenSandbox::carried`].
-    carried: Option<u16>,
-    /// See [`OpenSandbox::withheld`].
-    withheld: Vec<String>,
-}
-
 impl OpenSandbox {
     /// Has it told what is withheld, if that is something else than before.
     fn withholds(&mut self, withheld: Vec<String>) {
@@ -164,12 +155,13 @@ impl GateEgress {
         sandbox: &dyn Sandbox,
         backend: &str,
         words: &[String],
-        said: (&HostAnswers, &HostRules),
-    ) -> Result<OpenedSandbox, EgressError> {
+        answers: HostAnswers,
+        rules: &HostRules,
+    ) -> Result<OpenSandbox, EgressError> {
         let id = sandbox.id();
         let Listener { port, descriptors } = self.listen(id, backend, words).await?;
         let carried = descriptors.is_empty().then_some(port);
-        let told = self.tell(id, words, said, descriptors).await?;
+        let told = self.tell(id, words, (&answers, rules), descriptors).await?;
         let (OpenedNetwork { authority, placeholders }, secrets) = told;
         let mirrors = words.iter().any(|word| word == PACKAGES).then_some(&self.mirrors);
         let name = format!("network-{}", uuid::Uuid::new_v4().simple());
@@ -178,7 +170,17 @@ impl GateEgress {
         }
         let mut env = environment::variables(port, mirrors);
         env.extend(secrets::variables(&secrets.given, placeholders));
-        Ok(OpenedSandbox { env, carried, withheld: secrets.withheld })
+        let mut open = OpenSandbox {
+            generation: sandbox.generation().clone(),
+            words: words.to_vec(),
+            env,
+            carried,
+            withheld: Vec::new(),
+            answers,
+            rules: rules.clone(),
+        };
+        open.withholds(secrets.withheld);
+        Ok(open)
     }
 
     /// Whether connections still get here, from the place where they did.
@@ -252,18 +254,8 @@ impl Egress for GateEgress {
             self.close(id).await;
             return Ok(BTreeMap::new());
         }
-        let opened = self.open_anew(sandbox, backend, words, (&answers, rules)).await?;
-        let OpenedSandbox { env, carried, withheld } = opened;
-        let mut open = OpenSandbox {
-            generation: sandbox.generation().clone(),
-            words: words.to_vec(),
-            env: env.clone(),
-            carried,
-            withheld: Vec::new(),
-            answers,
-            rules: rules.clone(),
-        };
-        open.withholds(withheld);
+        let open = self.open_anew(sandbox, backend, words, answers, rules).await?;
+        let env = open.env.clone();
         self.known.lock().await.insert(id.clone(), SandboxGate::Open(Box::new(open)));
         Ok(env)
     }

@@ -174,25 +174,34 @@ fn a_conversation_that_goes_on_may_reach_more_and_a_shared_sandbox_nothing() {
     assert!(ran.stderr.contains("it can have no network"), "{}", ran.stderr);
 }
 
-#[test]
-fn a_download_goes_on_without_the_engine_and_a_gate_that_died_is_replaced() {
-    let world = World::new();
-    let (host, _guard) = (Host::start(&world), GateGuard(&world));
-    let line = shell(&format!(
-        "curl -sS {} > got; wc -c < got; curl -sS {}",
-        host.url("/large"),
-        host.url("/after")
-    ));
+/// Kills an engine whose session `n` is half way through a download, of two commands the first.
+/// Gives the gates that there were.
+fn killed_while_it_downloads(world: &World, host: &Host, line: &str) -> Vec<u32> {
+    let line = shell(line);
     let again = shell(&format!("curl -sS {}", host.url("/again")));
     let turns = [Turn(std::slice::from_ref(&line)), Turn(std::slice::from_ref(&again))];
     let script = world.script(&turns);
     let dir = world.dir("repo", &[("file", b"file\n")]);
     let (dir, word) = (dir.to_str().unwrap(), host.word());
     let args = ["run", "Go.", "--dir", dir, "--script", &script, "--net", &word, "--name", "n"];
-    let mut engine = host.tls.trusting(&world, &args).spawn().unwrap();
+    let mut engine = host.tls.trusting(world, &args).spawn().unwrap();
     until("the download began", || host.asked().contains(&"GET /large".to_owned()).then_some(()));
+    let gates = gates(world);
     engine.kill().unwrap();
     engine.wait().unwrap();
+    gates
+}
+
+#[test]
+fn a_download_goes_on_without_the_engine_and_a_gate_that_died_is_replaced() {
+    let world = World::new();
+    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let line = format!(
+        "curl -sS {} > got; wc -c < got; curl -sS {}",
+        host.url("/large"),
+        host.url("/after")
+    );
+    killed_while_it_downloads(&world, &host, &line);
     host.goes_on.store(true, Ordering::SeqCst);
     until("what follows it was asked for", || (host.asked().len() > 1).then_some(()));
     kill_gates(&world);
@@ -207,18 +216,8 @@ fn a_download_goes_on_without_the_engine_and_a_gate_that_died_is_replaced() {
 fn a_download_goes_on_where_another_engine_takes_over() {
     let world = World::new();
     let (host, _guard) = (Host::start(&world), GateGuard(&world));
-    let fetched = shell(&format!("curl -sS {} > got; wc -c < got", host.url("/large")));
-    let again = shell(&format!("curl -sS {}", host.url("/again")));
-    let turns = [Turn(std::slice::from_ref(&fetched)), Turn(std::slice::from_ref(&again))];
-    let script = world.script(&turns);
-    let dir = world.dir("repo", &[("file", b"file\n")]);
-    let (dir, word) = (dir.to_str().unwrap(), host.word());
-    let args = ["run", "Go.", "--dir", dir, "--script", &script, "--net", &word, "--name", "n"];
-    let mut engine = host.tls.trusting(&world, &args).spawn().unwrap();
-    until("the download began", || host.asked().contains(&"GET /large".to_owned()).then_some(()));
-    let gate = gates(&world);
-    engine.kill().unwrap();
-    engine.wait().unwrap();
+    let fetched = format!("curl -sS {} > got; wc -c < got", host.url("/large"));
+    let gate = killed_while_it_downloads(&world, &host, &fetched);
     let mut other = host.tls.trusting(&world, &["sessions", "resume", "n"]);
     let other = other.stderr(Stdio::piped()).spawn().unwrap();
     let lock = world.data().join(format!("harness/locks/{}.lock", world.session()));
