@@ -5,6 +5,7 @@
 
 mod accounts;
 mod entries;
+mod keys;
 mod secrets;
 
 use std::io::{Cursor, Read};
@@ -20,6 +21,7 @@ use crate::{
 
 pub use accounts::accounts;
 pub use entries::entries;
+pub use keys::keys;
 pub use secrets::secrets;
 
 /// Appenders that run at the same time.

@@ -29,9 +29,9 @@ pub use blob_directory::BlobDirectory;
 pub use error::{BudgetRefusal, Error, ErrorSource, Responsibility, Retry};
 pub use memory::Memory;
 pub use port::{
-    Account, AccountStop, Accounts, Before, Blobs, CachedSnapshot, Charge, Cover, Journal, Level,
-    Page, Period, Secrets, SessionCharge, SessionRow, SessionSnapshot, SessionSummary, StoredBlob,
-    StoredSecret, Terms, TermsChange, VerifiedSession, entries, load_all,
+    Account, AccountStop, Accounts, Before, Blobs, CachedSnapshot, Charge, Cover, Journal, KeyKind,
+    Keys, Level, Page, Period, Secrets, SessionCharge, SessionRow, SessionSnapshot, SessionSummary,
+    StoredBlob, StoredKey, StoredSecret, Terms, TermsChange, VerifiedSession, entries, load_all,
 };
 pub use sql::log::prove::EventText;
 pub use sql::schema::FORMAT;

@@ -50,6 +50,8 @@ pub const LEFTOVER_AGE_S: u64 = 24 * 60 * 60;
 pub const ACCOUNTS_MAX: u32 = 100_000;
 /// Accounts of one session that are written together with its head.
 pub const LONELY_ACCOUNTS_MAX: usize = 4;
+/// Keys that are listed.
+pub const KEYS_MAX: u32 = 10_000;
 /// Secrets of an organisation that are listed.
 pub const SECRETS_MAX: u32 = 10_000;
 /// Sessions whose heads one statement reads.

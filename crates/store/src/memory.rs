@@ -14,9 +14,9 @@ use outrigger_audit::chain::{self, ChainLink};
 use crate::book::Book;
 use crate::event::{self, ChainWalk, EncodedEvent, StoredEvent};
 use crate::{
-    Account, Accounts, Before, Blobs, CachedSnapshot, Error, Journal, Page, Secrets, SessionCharge,
-    SessionRow, SessionSnapshot, SessionSummary, StoredBlob, StoredSecret, TermsChange,
-    VerifiedSession, limits,
+    Account, Accounts, Before, Blobs, CachedSnapshot, Error, Journal, Keys, Page, Secrets,
+    SessionCharge, SessionRow, SessionSnapshot, SessionSummary, StoredBlob, StoredKey,
+    StoredSecret, TermsChange, VerifiedSession, limits,
 };
 
 /// A journal and blobs in memory. Clones share their content.
@@ -31,6 +31,7 @@ struct Content {
     blobs: BTreeMap<Digest, Arc<[u8]>>,
     book: Book,
     secrets: BTreeMap<(String, String), StoredSecret>,
+    keys: BTreeMap<String, StoredKey>,
 }
 
 #[derive(Debug)]
@@ -269,5 +270,34 @@ impl Secrets for Memory {
     async fn remove_secret(&self, organisation: &str, name: &str) -> Result<bool, Error> {
         let key = (organisation.to_owned(), name.to_owned());
         Ok(self.content().secrets.remove(&key).is_some())
+    }
+}
+
+#[async_trait]
+impl Keys for Memory {
+    async fn keys(&self, now_ms: u64) -> Result<Vec<StoredKey>, Error> {
+        let keys = self.content().keys.clone().into_values();
+        let mut living: Vec<_> = keys.filter(|key| key.expires_ms > now_ms).collect();
+        living.sort_by(|one, other| (one.created_ms, &one.id).cmp(&(other.created_ms, &other.id)));
+        Ok(living)
+    }
+
+    async fn key(&self, digest: &Digest, now_ms: u64) -> Result<Option<StoredKey>, Error> {
+        let keys = self.keys(now_ms).await?;
+        Ok(keys.into_iter().find(|key| key.digest == *digest))
+    }
+
+    async fn put_key(&self, key: StoredKey) -> Result<(), Error> {
+        let keys = &mut self.content().keys;
+        keys.retain(|_, kept| kept.expires_ms > key.created_ms);
+        if keys.values().any(|kept| kept.id == key.id || kept.digest == key.digest) {
+            return Err(Error::damaged("memory", "there is such a key already"));
+        }
+        keys.insert(key.id.clone(), key);
+        Ok(())
+    }
+
+    async fn remove_key(&self, id: &str) -> Result<bool, Error> {
+        Ok(self.content().keys.remove(id).is_some())
     }
 }

@@ -6,6 +6,7 @@ mod accounts;
 mod blobs;
 pub mod entries;
 mod journal;
+mod keys;
 mod period;
 mod reviews;
 mod secrets;
@@ -18,5 +19,6 @@ pub use journal::{
     Before, CachedSnapshot, Cover, Journal, Page, SessionRow, SessionSnapshot, SessionSummary,
     VerifiedSession, load_all,
 };
+pub use keys::{KeyKind, Keys, StoredKey};
 pub use period::Period;
 pub use secrets::{Secrets, StoredSecret};

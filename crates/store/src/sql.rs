@@ -8,6 +8,7 @@ pub(crate) mod entries;
 pub(crate) mod fault;
 pub(crate) mod integer;
 pub(crate) mod journal;
+pub(crate) mod keys;
 pub(crate) mod log;
 pub(crate) mod schema;
 pub(crate) mod secrets;

@@ -8,6 +8,7 @@ mod audit;
 mod changes;
 mod entries;
 mod journal;
+mod keys;
 mod known;
 mod open;
 mod readers;

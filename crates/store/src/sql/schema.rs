@@ -14,6 +14,7 @@ use crate::Error;
 const MIGRATIONS: &[(u32, &str)] = &[
     (OLDEST_FORMAT, include_str!("schema/0001_initial.sql")),
     (8, include_str!("schema/0002_secrets.sql")),
+    (9, include_str!("schema/0003_keys.sql")),
 ];
 
 /// The oldest format that a database is brought up from.

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::store::Sqlite;
+use super::writer::RowChange;
 use crate::sql::secrets::{self, SecretChange};
 use crate::{Error, Secrets, StoredSecret};
 
@@ -13,11 +14,11 @@ impl Secrets for Sqlite {
     }
 
     async fn put_secret(&self, secret: StoredSecret) -> Result<(), Error> {
-        self.writer.change_secret(SecretChange::Put(secret)).await.map(drop)
+        self.writer.change_row(RowChange::Secret(SecretChange::Put(secret))).await.map(drop)
     }
 
     async fn remove_secret(&self, organisation: &str, name: &str) -> Result<bool, Error> {
         let (organisation, name) = (organisation.to_owned(), name.to_owned());
-        self.writer.change_secret(SecretChange::Remove { organisation, name }).await
+        self.writer.change_row(RowChange::Secret(SecretChange::Remove { organisation, name })).await
     }
 }

@@ -5,7 +5,10 @@
 //! runtime that asked for it. If it ends, every caller is told.
 
 mod orders;
+mod rows;
 mod upkeep;
+
+pub(super) use rows::RowChange;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,7 +32,6 @@ use crate::sql::journal::import::Import;
 use crate::sql::journal::statements::Texts;
 use crate::sql::log::anchor::{Anchor, LogAppend, SessionSelection, behind};
 use crate::sql::log::read::newest_checkpoint;
-use crate::sql::secrets::{self, SecretChange};
 use crate::{Account, Error, TermsChange, limits};
 
 /// The handle of the writer's thread. Dropping the last one ends it, after what waits.
@@ -43,7 +45,7 @@ enum Message {
     Order(Box<entries::Request>),
     Checkpoint(oneshot::Sender<Result<String, Error>>),
     Terms(AccountId, TermsChange, oneshot::Sender<Result<Account, Error>>),
-    Secret(SecretChange, oneshot::Sender<Result<bool, Error>>),
+    Row(RowChange, oneshot::Sender<Result<bool, Error>>),
     Recount(oneshot::Sender<Result<(), Error>>),
     Remove(SessionId, Seq, oneshot::Sender<Result<(), Error>>),
     Compact(oneshot::Sender<Result<(), Error>>),
@@ -110,10 +112,10 @@ impl Writer {
         answered.await.unwrap_or(Err(Error::Closed))
     }
 
-    /// Changes what is kept of secrets.
-    pub(super) async fn change_secret(&self, change: SecretChange) -> Result<bool, Error> {
+    /// Changes what is kept one row at a time. Gives whether anything changed.
+    pub(super) async fn change_row(&self, change: RowChange) -> Result<bool, Error> {
         let (answer, answered) = oneshot::channel();
-        let message = Message::Secret(change, answer);
+        let message = Message::Row(change, answer);
         self.queue.send(message).await.map_err(|_| Error::Closed)?;
         answered.await.unwrap_or(Err(Error::Closed))
     }
@@ -226,9 +228,9 @@ impl Thread {
                 }
                 let _ = answer.send(set);
             }
-            Some(Message::Secret(change, answer)) => {
+            Some(Message::Row(change, answer)) => {
                 let changed = match self.connection().await {
-                    Ok(connection) => secrets::change(connection, change).await,
+                    Ok(connection) => change.perform(connection).await,
                     Err(error) => Err(error),
                 };
                 if changed.is_err() {
@@ -464,7 +466,7 @@ fn collect(first: Message, waiting: &mut mpsc::Receiver<Message>) -> RequestBatc
             other @ (Message::Close(_)
             | Message::Checkpoint(_)
             | Message::Terms(..)
-            | Message::Secret(..)
+            | Message::Row(..)
             | Message::Recount(_)
             | Message::Remove(..)
             | Message::Compact(_)

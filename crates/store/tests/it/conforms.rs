@@ -11,6 +11,7 @@ async fn memory() {
     conformance::journal(&memory).await;
     conformance::accounts(&memory, &memory).await;
     conformance::secrets(&memory).await;
+    conformance::keys(&memory).await;
     conformance::blobs(&memory).await;
 }
 
@@ -21,6 +22,7 @@ async fn sqlite() {
     conformance::journal(&store).await;
     conformance::accounts(&store, &store).await;
     conformance::secrets(&store).await;
+    conformance::keys(&store).await;
     conformance::blobs(store.blobs()).await;
     conformance::entries(&store, &store).await;
     store.close().await;

@@ -117,8 +117,8 @@ async fn headers() {
 #[tokio::test]
 async fn newer_database() {
     check_open(
-        |bytes| bytes[60..64].copy_from_slice(&9u32.to_be_bytes()),
-        expect!["<directory>/journal.db has format 9, and this program knows formats up to 8"],
+        |bytes| bytes[60..64].copy_from_slice(&10u32.to_be_bytes()),
+        expect!["<directory>/journal.db has format 10, and this program knows formats up to 9"],
     )
     .await;
 }
@@ -130,7 +130,7 @@ async fn newer_database_in_the_log_alone() {
     let directory = tempfile::tempdir().unwrap();
     let other = open(directory.path()).await;
     append(&other, "s", 0, vec![said("x")]).await.unwrap();
-    execute(directory.path(), "PRAGMA user_version = 9").await;
+    execute(directory.path(), "PRAGMA user_version = 10").await;
     let copy = tempfile::tempdir().unwrap();
     for name in ["journal.db", "journal.db-wal"] {
         std::fs::copy(directory.path().join(name), copy.path().join(name)).unwrap();
@@ -138,7 +138,7 @@ async fn newer_database_in_the_log_alone() {
     for directory in [directory.path(), copy.path()] {
         let before = without_index(directory);
         let error = Sqlite::open(directory, Settings::default()).await.unwrap_err();
-        assert!(matches!(error, Error::Newer { found: 9, known: 8, .. }), "{error:?}");
+        assert!(matches!(error, Error::Newer { found: 10, known: 9, .. }), "{error:?}");
         assert_same(&without_index(directory), &before);
     }
 }
@@ -156,8 +156,8 @@ async fn refused_after(sql: &str) -> Error {
 
 #[tokio::test]
 async fn newer_by_its_own_table() {
-    let error = refused_after("UPDATE meta SET value = '9'").await;
-    assert!(matches!(error, Error::Newer { found: 9, known: 8, .. }), "{error:?}");
+    let error = refused_after("UPDATE meta SET value = '10'").await;
+    assert!(matches!(error, Error::Newer { found: 10, known: 9, .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -173,10 +173,12 @@ async fn older_than_any_release() {
 async fn older_and_brought_up() {
     let directory = tempfile::tempdir().unwrap();
     store_of_six(directory.path()).await;
-    let older = "DROP TABLE secrets; UPDATE meta SET value = '7'; PRAGMA user_version = 7";
+    let older =
+        "DROP TABLE secrets; DROP TABLE keys; UPDATE meta SET value = '7'; PRAGMA user_version = 7";
     execute(directory.path(), older).await;
     let store = open(directory.path()).await;
     outrigger_store::conformance::secrets(&store).await;
+    outrigger_store::conformance::keys(&store).await;
     store.close().await;
     let store = open(directory.path()).await;
     assert_eq!(store.verify(&session("s")).await.unwrap().head, Seq(6));

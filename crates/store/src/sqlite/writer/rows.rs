@@ -1,0 +1,24 @@
+//! Changes of one row each: of what has no history and is no part of a session.
+
+use sqlx::sqlite::SqliteConnection;
+
+use crate::Error;
+use crate::sql::keys::{self, KeyChange};
+use crate::sql::secrets::{self, SecretChange};
+
+/// A change of one row.
+#[derive(Debug)]
+pub(in crate::sqlite) enum RowChange {
+    Secret(SecretChange),
+    Key(KeyChange),
+}
+
+impl RowChange {
+    /// Gives whether anything changed.
+    pub(super) async fn perform(self, connection: &mut SqliteConnection) -> Result<bool, Error> {
+        match self {
+            Self::Secret(change) => secrets::change(connection, change).await,
+            Self::Key(change) => keys::change(connection, change).await,
+        }
+    }
+}
