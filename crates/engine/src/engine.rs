@@ -84,6 +84,12 @@ impl Engine {
         Self { defaults: Arc::new(defaults), ..self }
     }
 
+    /// Tells those who listen to another feed, which engines can share.
+    #[must_use]
+    pub fn with_feed(self, feed: Feed) -> Self {
+        Self { parts: Arc::new(Parts { feed, ..(*self.parts).clone() }), ..self }
+    }
+
     /// Who is told of what happens here.
     #[must_use]
     pub fn feed(&self) -> &Feed {

@@ -1,0 +1,30 @@
+//! The wire contract of the server: requests, answers, streams, error codes.
+//!
+//! Owns what a client and a server say to each other over HTTP, and nothing of how either
+//! does it. Fields are added, never renamed or removed; a client passes over kinds and fields
+//! that it does not know. Must never depend on what the journal holds: the server converts.
+//!
+//! Times are milliseconds since 1970 in UTC, money is in billionths of a dollar.
+
+#![forbid(unsafe_code)]
+
+mod approval;
+mod changes;
+mod event;
+pub mod limits;
+mod problem;
+mod session;
+mod stream;
+
+pub use approval::{AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview};
+pub use changes::{AppliedChanges, ApplyChanges, ChangedFile, FileChangeKind, WorkspaceChanges};
+pub use event::{
+    ApprovalKind, EffectKind, EffectOutcome, EventKind, EventList, HostFlow, MessageAuthor,
+    ReplyPart, SessionEvent, VerdictKind,
+};
+pub use problem::{ProblemCode, ProblemDetails};
+pub use session::{
+    CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup, SessionInfo, SessionList,
+    UsageInfo,
+};
+pub use stream::{LiveFrame, LiveKind};

@@ -1,0 +1,132 @@
+//! Sessions: opened, listed, spoken to.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Opens a session with what is said first.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateSession {
+    /// What the agent is to do.
+    pub text: String,
+    /// What commands may reach, in the words of `--net`; what the configuration says if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<String>,
+    /// The model, by name; the server's own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// Says something to the agent: it begins a turn, or steers the one that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendMessage {
+    /// What is said.
+    pub text: String,
+}
+
+/// Ends a session for good.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelSession {
+    /// Why, for who reads it later.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// How a session stands, as people look for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionGroup {
+    /// A person is asked something, or it stopped before its answer and can go on.
+    NeedsYou,
+    /// It works.
+    Running,
+    /// It answered, or was ended.
+    Done,
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SessionInfo {
+    /// Its name.
+    pub id: String,
+    /// What was said first, cut.
+    pub title: String,
+    /// How it stands, in a word or two: `running`, `waits for approval`, `answered`...
+    pub status: String,
+    /// How it stands, as people look for it.
+    pub group: SessionGroup,
+    /// The place of its last event.
+    pub head: u64,
+    /// When it was opened.
+    pub created_at_ms: u64,
+    /// When its last event was.
+    pub last_at_ms: u64,
+    /// The session that it is a subagent of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The model.
+    pub model: String,
+    /// Whether no model is asked, but a script plays one.
+    pub scripted: bool,
+    /// The directory that it began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// What its commands may reach, in the words of `--net`.
+    pub network: Vec<String>,
+    /// What it was labelled with, for example `untrusted`.
+    pub labels: Vec<String>,
+    /// What it spent.
+    pub usage: UsageInfo,
+    /// How many questions wait in it.
+    pub approvals: u32,
+    /// Whether it was ended for good.
+    pub cancelled: bool,
+}
+
+/// What was spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub struct UsageInfo {
+    /// Steps: model calls and calls of tools.
+    pub steps: u64,
+    /// Tokens, read and written.
+    pub tokens: u64,
+    /// Money, in billionths of a dollar; nothing where the price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money_nanos: Option<u64>,
+    /// Time in turns, in milliseconds.
+    pub wall_ms: u64,
+    /// The limit of tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_max: Option<u64>,
+    /// The limit of money, in billionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money_nanos_max: Option<u64>,
+}
+
+/// Some sessions, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub struct SessionList {
+    /// The sessions.
+    pub data: Vec<SessionInfo>,
+    /// What continues the list, given as `cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// What the server is, for who begins to talk with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ServerInfo {
+    /// The version of the program.
+    pub version: String,
+    /// The person who asks.
+    pub person: String,
+    /// The directory that sessions begin with.
+    pub directory: String,
+    /// The model that is asked where nobody names one; nothing where none is chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What commands may reach where nobody says it.
+    pub network: Vec<String>,
+}

@@ -1,0 +1,151 @@
+//! What waits for a person, and the answers.
+
+use axum::Json;
+use axum::extract::State as Extract;
+use axum::http::StatusCode;
+use outrigger_agent::{Answer, ApprovalRequest, Digest, Seq, SessionId, State, Work};
+use outrigger_api::{
+    AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview, ProblemCode,
+    ProblemDetails,
+};
+use outrigger_engine::AnswerRequest;
+
+use crate::input::{Body, Name};
+use crate::login::Person;
+use crate::{RequestError, Server, convert, sessions};
+
+/// Everything that waits, newest sessions first.
+#[utoipa::path(get, path = "/v1/approvals", tag = "approvals", responses(
+    (status = 200, body = ApprovalList),
+    (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+))]
+pub(crate) async fn list(
+    Extract(server): Extract<Server>,
+    person: Person,
+) -> Result<Json<ApprovalList>, RequestError> {
+    server.listing.approvals(&server.parts, &person.name).await.map(Json)
+}
+
+/// A question that waits.
+struct Question {
+    session: SessionId,
+    state: State,
+    effect: Seq,
+    asked: ApprovalRequest,
+}
+
+impl Question {
+    async fn find(server: &Server, person: &str, id: &str) -> Result<Self, RequestError> {
+        let unknown = || RequestError::not_found(format!("nothing that waits is called `{id}`"));
+        let (name, effect) = id.rsplit_once('.').ok_or_else(unknown)?;
+        let effect = Seq(effect.parse().map_err(|_| unknown())?);
+        let (session, state) = server.state(person, name).await.map_err(|_| unknown())?;
+        let asked = state.asked().find(|(known, _, _)| *known == effect);
+        let asked = asked.map(|(_, _, asked)| asked.clone()).ok_or_else(|| {
+            let text = format!("nobody is asked about {id} any more");
+            RequestError::new(ProblemCode::Conflict, text)
+        })?;
+        Ok(Self { session, state, effect, asked })
+    }
+
+    fn changes_file(&self) -> bool {
+        self.asked.budget.is_none() && convert::changes_file(&self.state, self.effect)
+    }
+
+    fn arguments(&self) -> Option<Digest> {
+        match &self.state.effect(self.effect)?.work {
+            Work::CallTool(call) => Some(call.arguments.clone()),
+            Work::AskModel | Work::Compact | Work::Provision { .. } => None,
+        }
+    }
+}
+
+/// One question, with what it would make of a file.
+#[utoipa::path(get, path = "/v1/approvals/{id}", tag = "approvals",
+    params(("id" = String, Path, description = "The question")),
+    responses(
+        (status = 200, body = ApprovalInfo),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn one(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+) -> Result<Json<ApprovalInfo>, RequestError> {
+    let question = Question::find(&server, &person.name, &id).await?;
+    let title = server.listing.one(&server.parts, &question.session).await?.title.clone();
+    let Question { session, state, effect, asked } = &question;
+    let mut info = convert::approval(session, &title, state, (*effect, asked));
+    if question.changes_file() {
+        let preview = server.parts.host.preview(session, *effect).await?;
+        info.preview = preview.map(|it| ApprovalPreview { diff: it.diff, seen: it.name });
+    }
+    Ok(Json(info))
+}
+
+/// Answers a question, once. What changes a file is approved as it was looked at.
+#[utoipa::path(post, path = "/v1/approvals/{id}", tag = "approvals",
+    params(("id" = String, Path, description = "The question")), request_body = AnswerApproval,
+    responses(
+        (status = 202, description = "It is written down, and the session goes on"),
+        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 403, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn answer(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+    Body(given): Body<AnswerApproval>,
+) -> Result<StatusCode, RequestError> {
+    let question = Question::find(&server, &person.name, &id).await?;
+    let answer = match (given.answer, given.arguments) {
+        (ApprovalAnswer::Deny, _) => {
+            let reason = given.reason.filter(|reason| !reason.trim().is_empty());
+            Answer::Denied { reason: reason.unwrap_or_else(|| "no reason was given".to_owned()) }
+        }
+        (ApprovalAnswer::Approve, Some(arguments)) => Answer::Amended { arguments },
+        (ApprovalAnswer::Approve, None) => {
+            let seen = looked_at(&server, &question, given.seen).await?;
+            Answer::Approved { rule_set: question.asked.rule_set, seen, standing: None }
+        }
+    };
+    let arguments = question.arguments();
+    let Question { session, effect, asked, .. } = question;
+    let request = AnswerRequest { effect, by: person.name, arguments, asked: Some(asked), answer };
+    server.parts.engine.answer(&session, request).await?;
+    sessions::woken(&server, &session).await
+}
+
+/// The file that was looked at; nothing where no file is changed.
+async fn looked_at(
+    server: &Server,
+    question: &Question,
+    seen: Option<String>,
+) -> Result<Option<outrigger_agent::FileBaseline>, RequestError> {
+    if !question.changes_file() {
+        return Ok(None);
+    }
+    let Some(now) = server.parts.host.preview(&question.session, question.effect).await? else {
+        return Ok(None);
+    };
+    match seen {
+        Some(seen) if seen == now.name => Ok(Some(now.seen)),
+        Some(_) => {
+            let text = "the file is not the one that was looked at: it changed since";
+            Err(RequestError::new(ProblemCode::Conflict, text).hint("Look at it again."))
+        }
+        None => {
+            let text = "`seen` is missing: this changes a file, which has to be looked at first";
+            Err(RequestError::new(ProblemCode::InvalidRequest, text)
+                .hint("GET of the same address gives `preview.seen`."))
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a session changed in its workspace.
+
+use axum::Json;
+use axum::extract::State as Extract;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use outrigger_api::limits::PATCH_BYTES_MAX;
+use outrigger_api::{AppliedChanges, ApplyChanges, ProblemCode, ProblemDetails, WorkspaceChanges};
+
+use crate::input::{Body, Name};
+use crate::login::Person;
+use crate::{RequestError, Server};
+
+/// What a session changed, as it is now.
+#[utoipa::path(get, path = "/v1/sessions/{id}/changes", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 200, body = WorkspaceChanges),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn all(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+) -> Result<Json<WorkspaceChanges>, RequestError> {
+    let (session, _) = server.state(&person.name, &session).await?;
+    let taken = server.parts.host.changes(&session).await?;
+    let text = String::from_utf8_lossy(&taken.patch);
+    let shown = &text[..text.floor_char_boundary(PATCH_BYTES_MAX)];
+    Ok(Json(WorkspaceChanges {
+        files: taken.files,
+        patch: shown.to_owned(),
+        hidden_bytes: (text.len() - shown.len()) as u64,
+        warnings: taken.warnings,
+    }))
+}
+
+/// All of it as a file that `git apply` takes.
+#[utoipa::path(get, path = "/v1/sessions/{id}/changes.patch", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 200, body = Vec<u8>, content_type = "text/x-patch"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn patch(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+) -> Result<Response, RequestError> {
+    let (session, _) = server.state(&person.name, &session).await?;
+    let taken = server.parts.host.changes(&session).await?;
+    let file = format!("attachment; filename=\"{session}.patch\"");
+    let headers =
+        [(header::CONTENT_TYPE, "text/x-patch".to_owned()), (header::CONTENT_DISPOSITION, file)];
+    Ok((headers, taken.patch).into_response())
+}
+
+/// Writes it back into the directory that the session began with, where that is this server's.
+#[utoipa::path(post, path = "/v1/sessions/{id}/apply", tag = "sessions",
+    params(("id" = String, Path, description = "The session")), request_body = ApplyChanges,
+    responses(
+        (status = 200, body = AppliedChanges),
+        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 403, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn apply(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+    Body(asked): Body<ApplyChanges>,
+) -> Result<Json<AppliedChanges>, RequestError> {
+    let (session, state) = server.state(&person.name, &session).await?;
+    if state.in_turn() {
+        let text = format!("session {session} works on it: wait until it answered, or stop it");
+        return Err(RequestError::new(ProblemCode::Conflict, text));
+    }
+    server.parts.host.apply(&session, asked).await.map(Json)
+}

@@ -1,0 +1,134 @@
+//! Why a request is not done, and how that is told.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use outrigger_api::{ProblemCode, ProblemDetails};
+use outrigger_engine::Error as EngineError;
+use outrigger_store::{Error as StoreError, Retry};
+
+/// Why a request is not done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct RequestError {
+    /// What kind of problem it is.
+    pub code: ProblemCode,
+    /// What was wrong, where.
+    pub detail: String,
+    /// What to do about it.
+    pub hints: Vec<String>,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+}
+
+impl RequestError {
+    /// One without hints, which comes again where the request does.
+    #[must_use]
+    pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into(), hints: Vec::new(), retryable: false }
+    }
+
+    /// With what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// There is no such thing, or it is somebody else's, which is told the same way.
+    pub(crate) fn not_found(what: impl Into<String>) -> Self {
+        Self::new(ProblemCode::NotFound, what)
+    }
+
+    /// Of an error, with all that it comes from.
+    pub(crate) fn of(code: ProblemCode, error: &dyn std::error::Error) -> Self {
+        let mut detail = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            detail.push_str(&format!(": {error}"));
+            source = error.source();
+        }
+        Self::new(code, detail)
+    }
+}
+
+/// The status and the words of a kind of problem.
+fn kind(code: ProblemCode) -> (StatusCode, &'static str) {
+    match code {
+        ProblemCode::InvalidRequest => (StatusCode::BAD_REQUEST, "the request is wrong"),
+        ProblemCode::Unauthenticated => (StatusCode::UNAUTHORIZED, "nobody is logged in"),
+        ProblemCode::WrongOrigin => (StatusCode::FORBIDDEN, "the request comes from elsewhere"),
+        ProblemCode::NotFound => (StatusCode::NOT_FOUND, "there is no such thing"),
+        ProblemCode::Conflict => (StatusCode::CONFLICT, "it can't be done as it stands now"),
+        ProblemCode::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "it is too large"),
+        ProblemCode::Denied => (StatusCode::FORBIDDEN, "the rules forbid it"),
+        ProblemCode::BudgetExhausted => (StatusCode::PAYMENT_REQUIRED, "a budget has no room"),
+        ProblemCode::SandboxUnavailable => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the sandbox can't be reached")
+        }
+        ProblemCode::ProviderError => (StatusCode::BAD_GATEWAY, "the model can't be reached"),
+        ProblemCode::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "there are too many requests"),
+        ProblemCode::Internal => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "something is wrong in the server")
+        }
+    }
+}
+
+impl IntoResponse for RequestError {
+    fn into_response(self) -> Response {
+        let (status, title) = kind(self.code);
+        let problem = ProblemDetails {
+            uri: "about:blank".to_owned(),
+            title: title.to_owned(),
+            status: status.as_u16(),
+            code: self.code,
+            detail: self.detail,
+            hints: self.hints,
+            retryable: self.retryable,
+        };
+        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        let kind = HeaderValue::from_static("application/problem+json");
+        (status, [(header::CONTENT_TYPE, kind)], body).into_response()
+    }
+}
+
+impl From<EngineError> for RequestError {
+    fn from(error: EngineError) -> Self {
+        let code = match &error {
+            EngineError::Journal { source, .. } => return Self::from(source.clone()),
+            EngineError::NotFound(_) => ProblemCode::NotFound,
+            EngineError::MessageTooLarge { .. } | EngineError::PicturesTooLarge { .. } => {
+                ProblemCode::TooLarge
+            }
+            EngineError::SeesNoPictures(_) | EngineError::TooManyPictures { .. } => {
+                ProblemCode::InvalidRequest
+            }
+            EngineError::NotEntitled { .. } | EngineError::Forbidden(_) => ProblemCode::Denied,
+            EngineError::TooManySessions(_) => ProblemCode::RateLimited,
+            EngineError::Contended(_)
+            | EngineError::Ended(_)
+            | EngineError::Subagent { .. }
+            | EngineError::SubagentsRun(_)
+            | EngineError::Unanswerable { .. }
+            | EngineError::NoCheckpoint { .. } => ProblemCode::Conflict,
+            EngineError::Workspace(_) | EngineError::NoSuchSandbox(_) | EngineError::Sandbox(_) => {
+                ProblemCode::SandboxUnavailable
+            }
+            EngineError::Rules(_) | EngineError::Driver(_) => ProblemCode::Internal,
+        };
+        let retryable = matches!(code, ProblemCode::RateLimited | ProblemCode::SandboxUnavailable);
+        Self { retryable, ..Self::of(code, &error) }
+    }
+}
+
+impl From<StoreError> for RequestError {
+    fn from(error: StoreError) -> Self {
+        let code = match &error {
+            StoreError::NotFound { .. } => ProblemCode::NotFound,
+            StoreError::Conflict { .. } => ProblemCode::Conflict,
+            StoreError::TooLarge { .. } => ProblemCode::TooLarge,
+            StoreError::Budget(_) => ProblemCode::BudgetExhausted,
+            _ => ProblemCode::Internal,
+        };
+        Self { retryable: error.retry() == Retry::Later, ..Self::of(code, &error) }
+    }
+}

@@ -1,0 +1,167 @@
+//! Events of sessions: in pages, awaited, and as streams.
+
+use axum::Json;
+use axum::extract::State as Extract;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use futures_util::{Stream, StreamExt, stream};
+use outrigger_agent::Seq;
+use outrigger_api::{EventList, ProblemDetails, SessionEvent};
+use serde::Deserialize;
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::timeout;
+use utoipa::IntoParams;
+
+use crate::follow::{Followed, Follower, named};
+use crate::input::{Name, QueryParams};
+use crate::listing::Update;
+use crate::login::Person;
+use crate::server::ended;
+use crate::{RequestError, Server, convert, limits};
+
+/// From where on.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EventQuery {
+    /// The place of the last event that is known; all of them if absent.
+    #[serde(default)]
+    after: u64,
+    /// Where there is none yet, wait so many seconds for one.
+    #[serde(default)]
+    wait: u32,
+}
+
+/// The events of a session after a place, a page at a time.
+#[utoipa::path(get, path = "/v1/sessions/{id}/events", tag = "sessions",
+    params(("id" = String, Path, description = "The session"), EventQuery),
+    responses(
+        (status = 200, body = EventList),
+        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn list(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+    QueryParams(query): QueryParams<EventQuery>,
+) -> Result<Json<EventList>, RequestError> {
+    let (session, _) = server.state(&person.name, &session).await?;
+    let after = Seq(query.after);
+    let mut page = server.parts.journal.load(&session, after).await?;
+    let wait = query.wait.min(outrigger_api::limits::WAIT_SECONDS_MAX);
+    if page.records.is_empty() && wait > 0 {
+        let mut follower = Follower::new(&server, session.clone(), after);
+        let first = async {
+            while let Followed::Live(_) = follower.next().await? {}
+            Ok::<(), RequestError>(())
+        };
+        // Where nothing came in time, the page is empty.
+        if let Ok(came) = timeout(Duration::from_secs(wait.into()), first).await {
+            came?;
+        }
+        page = server.parts.journal.load(&session, after).await?;
+    }
+    let data: Vec<SessionEvent> = page.records.iter().map(convert::event).collect();
+    Ok(Json(EventList { data, more: page.more_after.is_some() }))
+}
+
+type Frames = Sse<axum::response::sse::KeepAliveStream<FrameStream>>;
+type FrameStream = std::pin::Pin<Box<dyn Stream<Item = Result<Frame, Infallible>> + Send>>;
+
+fn sse(frames: impl Stream<Item = Frame> + Send + 'static) -> Frames {
+    let frames: FrameStream = Box::pin(frames.map(Ok));
+    let every = Duration::from_millis(limits::KEEP_ALIVE_MS);
+    Sse::new(frames).keep_alive(KeepAlive::new().interval(every))
+}
+
+/// Follows a session: `event: event` has a `SessionEvent` with its `seq` as `id`, `event: live`
+/// a `LiveFrame` of an effect that is under way, `event: session` a `SessionInfo`.
+#[utoipa::path(get, path = "/v1/sessions/{id}/stream", tag = "sessions",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("after" = Option<u64>, Query, description = "The place of the last event that is known"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The same, which wins"),
+    ),
+    responses(
+        (status = 200, body = String, content_type = "text/event-stream"),
+        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn follow(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+    QueryParams(query): QueryParams<EventQuery>,
+    headers: HeaderMap,
+) -> Result<Frames, RequestError> {
+    let (session, _) = server.state(&person.name, &session).await?;
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let events = Follower::new(&server, session.clone(), Seq(last.unwrap_or(query.after)));
+    let events = stream::unfold(events, async |mut follower| {
+        // What can't be read now is read when the client comes again.
+        let frame = follower.next().await.ok()?.frame()?;
+        Some((frame, follower))
+    });
+    let ours = move |update: &Update| matches!(update, Update::Session(info) if info.id == session.as_str());
+    let standing = updates(server, person.name).filter(move |update| {
+        let is_ours = ours(update);
+        async move { is_ours }
+    });
+    let standing = standing.filter_map(async |update| match update {
+        Update::Session(info) => Some(named("session", &*info)),
+        Update::Approvals => None,
+    });
+    // It ends when there are no more events.
+    let events = events.map(Some).chain(stream::iter([None]));
+    let all = stream::select(events, standing.map(Some));
+    Ok(sse(all.take_while(|frame| std::future::ready(frame.is_some())).filter_map(async |it| it)))
+}
+
+/// What is told to a person of all their sessions.
+fn updates(server: Server, person: String) -> impl Stream<Item = Update> + Send {
+    let updates = server.listing.listen();
+    let ends = server.ends.clone();
+    stream::unfold((updates, ends, person), async |(mut updates, ends, person)| {
+        loop {
+            let came = tokio::select! {
+                () = ended(ends.clone()) => return None,
+                came = updates.recv() => came,
+            };
+            match came {
+                Ok((whose, update)) if whose == person => {
+                    return Some((update, (updates, ends, person)));
+                }
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    })
+}
+
+/// Follows all sessions: `event: session` has a `SessionInfo` that stands otherwise than before,
+/// `event: approvals` an `ApprovalList` where what waits may be otherwise.
+#[utoipa::path(get, path = "/v1/updates", tag = "sessions", responses(
+    (status = 200, body = String, content_type = "text/event-stream"),
+    (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+))]
+pub(crate) async fn all(Extract(server): Extract<Server>, person: Person) -> Frames {
+    let told = (server.clone(), person.name.clone());
+    let updates = updates(server, person.name);
+    let frames = updates.filter_map(move |update| {
+        let (server, person) = told.clone();
+        async move {
+            match update {
+                Update::Session(info) => Some(named("session", &*info)),
+                Update::Approvals => {
+                    let waiting = server.listing.approvals(&server.parts, &person).await.ok()?;
+                    Some(named("approvals", &waiting))
+                }
+            }
+        }
+    });
+    sse(frames)
+}

@@ -1,0 +1,37 @@
+//! The server: HTTP, streams and the page, in handlers of a few lines.
+//!
+//! Owns who is let in, how journals become what `outrigger_api` says, and how followers hear
+//! of events in order. What opens and drives sessions is handed in as a [`SessionHost`]. Must
+//! never decide what a person may do to an effect (that is `policy`, asked by `engine`), and
+//! never perform one.
+//!
+//! Read first: [`Server`], [`SessionHost`], `router.rs`.
+
+#![forbid(unsafe_code)]
+
+mod approvals;
+mod changes;
+mod convert;
+mod error;
+mod events;
+mod follow;
+mod host;
+mod hub;
+mod input;
+pub mod limits;
+mod listing;
+mod login;
+mod page;
+mod parts;
+mod router;
+mod server;
+mod serving;
+mod sessions;
+
+pub use error::RequestError;
+pub use host::{FilePreview, SessionHost, TakenChanges};
+pub use login::{NewKey, new_key};
+pub use parts::{Origins, Services};
+pub use router::openapi;
+pub use server::Server;
+pub use serving::serve;

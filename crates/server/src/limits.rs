@@ -1,0 +1,24 @@
+//! Every limit of the server, with its unit in its name.
+
+/// Of the body of a request.
+pub const REQUEST_BYTES_MAX: usize = 2 << 20;
+/// How often a follower looks for events that another process appended.
+pub const FOREIGN_POLL_MS: u64 = 500;
+/// How often a stream on which nothing happens says that it is there.
+pub const KEEP_ALIVE_MS: u64 = 15_000;
+/// How often it is looked whether any session stands otherwise.
+pub const LISTING_POLL_MS: u64 = 500;
+/// Sessions that are looked at for that, the newest.
+pub const LISTING_SESSIONS_MAX: usize = 1_000;
+/// Notices that a slow follower may be behind before it reads the journal again.
+pub const NOTICES_MAX: usize = 1_024;
+/// Sessions of which what a list shows is kept.
+pub const LISTED_MAX: usize = 20_000;
+/// From its making on, a link logs a browser in.
+pub const LINK_MS_MAX: u64 = 15 * 60 * 1_000;
+/// From its login on, a browser is let in.
+pub const BROWSER_MS_MAX: u64 = 30 * 24 * 3_600 * 1_000;
+/// From its making on, a program's key is good where nobody says for how long.
+pub const BEARER_MS_DEFAULT: u64 = 90 * 24 * 3_600 * 1_000;
+/// A stream ends after so long, and whoever follows begins again where it was.
+pub const STREAM_MS_MAX: u64 = 3_600_000;

@@ -1,0 +1,180 @@
+//! How sessions stand, as a list shows them: kept as long as nothing is appended to them.
+
+use outrigger_agent::{Seq, SessionId};
+use outrigger_api::{ApprovalList, SessionInfo};
+use outrigger_store::{Before, SessionRow};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::broadcast;
+
+use crate::{RequestError, Services, convert, limits};
+
+/// How a row stands whose turn runs.
+const RUNNING: &str = "running";
+
+/// What is told to those who look at all sessions.
+#[derive(Debug, Clone)]
+pub(crate) enum Update {
+    /// A session stands otherwise.
+    Session(Arc<SessionInfo>),
+    /// What waits for a person is otherwise. Each asks for what is theirs.
+    Approvals,
+}
+
+/// A session as it was last looked at.
+#[derive(Debug, Clone)]
+struct ListedSession {
+    head: Seq,
+    /// Whether somebody drove it then, which no event says.
+    driven: bool,
+    person: String,
+    info: Arc<SessionInfo>,
+}
+
+/// The sessions that were looked at.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    known: Mutex<HashMap<SessionId, ListedSession>>,
+    updates: broadcast::Sender<(String, Update)>,
+}
+
+impl Default for Listing {
+    fn default() -> Self {
+        let (updates, _) = broadcast::channel(limits::NOTICES_MAX);
+        Self { known: Mutex::default(), updates }
+    }
+}
+
+impl Listing {
+    /// What is told from now on, with whose it is.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<(String, Update)> {
+        self.updates.subscribe()
+    }
+
+    /// A session of a row, with the person whose it is.
+    async fn listed(
+        &self,
+        parts: &Services,
+        row: &SessionRow,
+    ) -> Result<ListedSession, RequestError> {
+        // Of one that does not run nobody asks.
+        let driven = row.status != RUNNING || parts.host.is_driven(&row.session.root());
+        let known = self.known().get(&row.session).cloned();
+        if let Some(known) = known.filter(|it| it.head == row.head && it.driven == driven) {
+            return Ok(known);
+        }
+        let state = parts.engine.state(&row.session).await?;
+        let person = state.spec().map(|spec| spec.principal.clone()).unwrap_or_default();
+        let info = Arc::new(convert::session(row, &state, driven));
+        let listed = ListedSession { head: row.head, driven, person, info };
+        let mut all = self.known();
+        if all.len() >= limits::LISTED_MAX {
+            all.clear();
+        }
+        all.insert(row.session.clone(), listed.clone());
+        Ok(listed)
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, ListedSession>> {
+        self.known.lock().expect("nobody panics while they hold the table")
+    }
+
+    /// A page of the sessions of a person, and where the next one begins.
+    pub(crate) async fn page(
+        &self,
+        parts: &Services,
+        person: &str,
+        mut before: Option<Before>,
+        limit: usize,
+    ) -> Result<(Vec<Arc<SessionInfo>>, Option<Before>), RequestError> {
+        let mut page = Vec::new();
+        loop {
+            let rows = parts.journal.sessions(before, limits::LISTING_SESSIONS_MAX).await?;
+            before = rows.last().map(Before::from);
+            let is_last = rows.len() < limits::LISTING_SESSIONS_MAX;
+            for row in rows.iter().filter(|row| row.session.root() == row.session) {
+                let listed = self.listed(parts, row).await?;
+                if listed.person != person {
+                    continue;
+                }
+                page.push(listed.info);
+                if page.len() == limit {
+                    return Ok((page, Some(Before::from(row))));
+                }
+            }
+            if is_last {
+                return Ok((page, None));
+            }
+        }
+    }
+
+    /// One session of a person's, subagents too.
+    pub(crate) async fn one(
+        &self,
+        parts: &Services,
+        session: &SessionId,
+    ) -> Result<Arc<SessionInfo>, RequestError> {
+        let mut before = None;
+        loop {
+            let rows = parts.journal.sessions(before, limits::LISTING_SESSIONS_MAX).await?;
+            if let Some(row) = rows.iter().find(|row| row.session == *session) {
+                return self.listed(parts, row).await.map(|listed| listed.info);
+            }
+            before = rows.last().map(Before::from);
+            if before.is_none() {
+                let text = format!("there is no session `{session}`");
+                return Err(RequestError::not_found(text));
+            }
+        }
+    }
+
+    /// Looks again and again, while anybody wants to know. What can't be read now is looked
+    /// at the next time.
+    pub(crate) async fn watch(self: Arc<Self>, parts: &Services) {
+        let mut looked: HashMap<SessionId, (Seq, bool)> = HashMap::new();
+        loop {
+            tokio::time::sleep(Duration::from_millis(limits::LISTING_POLL_MS)).await;
+            if self.updates.receiver_count() == 0 {
+                looked.clear();
+                continue;
+            }
+            let max = limits::LISTING_SESSIONS_MAX;
+            let Ok(rows) = parts.journal.sessions(None, max).await else { continue };
+            let is_first = looked.is_empty();
+            for row in rows {
+                let before = looked.get(&row.session).copied();
+                let Ok(listed) = self.listed(parts, &row).await else { continue };
+                let now = (listed.head, listed.driven);
+                looked.insert(row.session, now);
+                if before != Some(now) && !is_first {
+                    self.tell(listed);
+                }
+            }
+        }
+    }
+
+    fn tell(&self, listed: ListedSession) {
+        // Nobody listening is fine.
+        drop(self.updates.send((listed.person.clone(), Update::Approvals)));
+        drop(self.updates.send((listed.person, Update::Session(listed.info))));
+    }
+
+    /// Everything that waits for a person, newest sessions first.
+    pub(crate) async fn approvals(
+        &self,
+        parts: &Services,
+        person: &str,
+    ) -> Result<ApprovalList, RequestError> {
+        let rows = parts.journal.sessions(None, limits::LISTING_SESSIONS_MAX).await?;
+        let mut data = Vec::new();
+        for row in rows.iter().filter(|row| row.status == outrigger_agent::State::WAITS) {
+            let listed = self.listed(parts, row).await?;
+            if listed.person == person && listed.info.approvals > 0 {
+                let state = parts.engine.state(&row.session).await?;
+                data.extend(convert::approvals(row, &state));
+            }
+        }
+        Ok(ApprovalList { data })
+    }
+}

@@ -1,0 +1,60 @@
+//! What a server is made of, and by which addresses it is reached.
+
+use outrigger_engine::{Clock, Engine};
+use outrigger_store::{Journal, Keys};
+use std::sync::Arc;
+
+use crate::SessionHost;
+
+/// What a server is made of.
+#[derive(Debug, Clone)]
+pub struct Services {
+    /// Takes in what people say; performs nothing. Its feed is the one that every driver of
+    /// this process tells.
+    pub engine: Engine,
+    /// The journal of all sessions.
+    pub journal: Arc<dyn Journal>,
+    /// Who is let in.
+    pub keys: Arc<dyn Keys>,
+    /// Opens and drives sessions.
+    pub host: Arc<dyn SessionHost>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// By which addresses the server is reached.
+    pub origins: Origins,
+}
+
+/// By which addresses people reach the server: what comes by another name is refused, so that
+/// no page elsewhere can make a browser speak for its person (DNS rebinding, cross-site requests).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origins {
+    all: Vec<String>,
+}
+
+impl Origins {
+    /// Origins such as `http://127.0.0.1:7373`, the first of which links name.
+    #[must_use]
+    pub fn new(all: Vec<String>) -> Self {
+        Self { all }
+    }
+
+    /// The one that links name.
+    #[must_use]
+    pub fn first(&self) -> &str {
+        self.all.first().map_or("", String::as_str)
+    }
+
+    /// Whether cookies may be sent over TLS alone.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.first().starts_with("https://")
+    }
+
+    pub(crate) fn has(&self, origin: &str) -> bool {
+        self.all.iter().any(|known| known == origin)
+    }
+
+    pub(crate) fn has_host(&self, host: &str) -> bool {
+        let hosts = self.all.iter().filter_map(|known| known.split_once("://"));
+        hosts.into_iter().any(|(_, known)| known == host)
+    }
+}

@@ -1,0 +1,121 @@
+//! Every address of the server, and what each request passes before it is answered.
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::HeaderValue;
+use axum::middleware::{from_fn_with_state, map_response};
+use axum::response::Response;
+use axum::routing::get;
+use outrigger_api::ProblemCode;
+use utoipa::OpenApi;
+use utoipa::openapi::OpenApi as Document;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::page::Files;
+use crate::{RequestError, Server, approvals, changes, events, limits, login, page, sessions};
+
+/// What stands above the generated parts of the document.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Outrigger",
+        description = "Sessions of agents: opened, followed, answered. Times are milliseconds since 1970 in UTC; money is in billionths of a dollar. A client passes over fields and kinds that it does not know.",
+    ),
+    components(schemas(
+        outrigger_api::SessionEvent,
+        outrigger_api::LiveFrame,
+        outrigger_api::ApprovalList,
+    )),
+    security(("bearer" = []), ("cookie" = [])),
+    modifiers(&Schemes),
+)]
+struct Head;
+
+struct Schemes;
+
+impl utoipa::Modify for Schemes {
+    fn modify(&self, document: &mut Document) {
+        use utoipa::openapi::security::{
+            ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme,
+        };
+        let components = document.components.get_or_insert_default();
+        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        components.add_security_scheme("bearer", bearer);
+        let cookie = SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::new("outrigger")));
+        components.add_security_scheme("cookie", cookie);
+    }
+}
+
+fn api() -> OpenApiRouter<Server> {
+    OpenApiRouter::with_openapi(Head::openapi())
+        .routes(routes!(sessions::server))
+        .routes(routes!(sessions::list, sessions::create))
+        .routes(routes!(sessions::one))
+        .routes(routes!(sessions::say))
+        .routes(routes!(sessions::interrupt))
+        .routes(routes!(sessions::resume))
+        .routes(routes!(sessions::cancel))
+        .routes(routes!(events::list))
+        .routes(routes!(events::follow))
+        .routes(routes!(events::all))
+        .routes(routes!(changes::all))
+        .routes(routes!(changes::patch))
+        .routes(routes!(changes::apply))
+        .routes(routes!(approvals::list))
+        .routes(routes!(approvals::one, approvals::answer))
+        .routes(routes!(login::logout))
+}
+
+/// The contract as an OpenAPI document, in JSON.
+#[must_use]
+pub fn openapi() -> String {
+    let (_, document) = api().split_for_parts();
+    let text = document.to_pretty_json();
+    text.expect("a document of plain data can always be written") + "\n"
+}
+
+/// All addresses.
+pub(crate) fn router(server: Server) -> Router {
+    let (api, document) = api().split_for_parts();
+    let document = document.to_json().unwrap_or_default();
+    let json = HeaderValue::from_static("application/json");
+    let document = move || async move { ([(axum::http::header::CONTENT_TYPE, json)], document) };
+    let open = Router::new()
+        .route("/login", get(login::login))
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .route("/openapi.json", get(document));
+    let pages = Router::new()
+        .route("/", get(page::index))
+        .route("/new", get(page::index))
+        .route("/sessions/{id}", get(page::index))
+        .route("/approvals", get(page::index))
+        .route("/approvals/{id}", get(page::index))
+        .route("/ui/{*path}", get(page::file))
+        .with_state(Files::compress());
+    api.route_layer(from_fn_with_state(server.clone(), login::admit))
+        .merge(open)
+        .with_state(server.clone())
+        .merge(pages)
+        .fallback(async || RequestError::not_found("there is nothing at this address"))
+        .method_not_allowed_fallback(async || {
+            RequestError::new(ProblemCode::InvalidRequest, "this address takes no such method")
+        })
+        .layer(DefaultBodyLimit::max(limits::REQUEST_BYTES_MAX))
+        .layer(from_fn_with_state(server, login::of_ours))
+        .layer(map_response(async |mut response: Response| {
+            for (name, value) in page::HEADERS {
+                response.headers_mut().insert(name, value);
+            }
+            response
+        }))
+}
+
+/// Whether the store answers.
+async fn ready(
+    axum::extract::State(server): axum::extract::State<Server>,
+) -> Result<&'static str, RequestError> {
+    server.parts.journal.sessions(None, 1).await?;
+    Ok("ready\n")
+}

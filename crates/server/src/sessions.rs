@@ -1,0 +1,241 @@
+//! Sessions: listed, opened, spoken to, stopped.
+
+use axum::Json;
+use axum::extract::State as Extract;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use outrigger_agent::{Author, Digest, Message, SessionId};
+use outrigger_api::limits::{PAGE_SESSIONS_DEFAULT, PAGE_SESSIONS_MAX};
+use outrigger_api::{
+    CancelSession, CreateSession, ProblemCode, ProblemDetails, SendMessage, ServerInfo,
+    SessionInfo, SessionList,
+};
+use outrigger_engine::ResumeChange;
+use outrigger_store::Before;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::input::{Body, Name, QueryParams};
+use crate::login::Person;
+use crate::{RequestError, Server};
+
+/// Which page of a list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListQuery {
+    /// At most so many.
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// What the server is.
+#[utoipa::path(get, path = "/v1/server", tag = "server", responses(
+    (status = 200, body = ServerInfo),
+    (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+))]
+pub(crate) async fn server(Extract(server): Extract<Server>, person: Person) -> Json<ServerInfo> {
+    Json(server.parts.host.info(&person.name))
+}
+
+/// Sessions, newest first, without subagents.
+#[utoipa::path(get, path = "/v1/sessions", tag = "sessions", params(ListQuery), responses(
+    (status = 200, body = SessionList),
+    (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
+    (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+))]
+pub(crate) async fn list(
+    Extract(server): Extract<Server>,
+    person: Person,
+    QueryParams(query): QueryParams<ListQuery>,
+) -> Result<Json<SessionList>, RequestError> {
+    let limit = query.limit.unwrap_or(PAGE_SESSIONS_DEFAULT).clamp(1, PAGE_SESSIONS_MAX) as usize;
+    let before = query.cursor.as_deref().map(read_cursor).transpose()?;
+    let (page, next) = server.listing.page(&server.parts, &person.name, before, limit).await?;
+    let data = page.into_iter().map(|info| (*info).clone()).collect();
+    Ok(Json(SessionList { data, next_cursor: next.as_ref().map(write_cursor) }))
+}
+
+fn write_cursor(before: &Before) -> String {
+    format!("{}.{}", before.created_at_ms, before.session)
+}
+
+fn read_cursor(cursor: &str) -> Result<Before, RequestError> {
+    let read = || {
+        let (created_at_ms, session) = cursor.split_once('.')?;
+        let session = SessionId::new(session)?;
+        Some(Before { created_at_ms: created_at_ms.parse().ok()?, session })
+    };
+    read().ok_or_else(|| {
+        let text = "`cursor` is none: give `next_cursor` of the page before, unchanged";
+        RequestError::new(ProblemCode::InvalidRequest, text)
+    })
+}
+
+/// One session.
+#[utoipa::path(get, path = "/v1/sessions/{id}", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 200, body = SessionInfo),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn one(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+) -> Result<Json<SessionInfo>, RequestError> {
+    let (session, _) = server.state(&person.name, &session).await?;
+    let info = server.listing.one(&server.parts, &session).await?;
+    Ok(Json((*info).clone()))
+}
+
+/// Opens a session and begins to work on what is said first. It is named after the idempotency
+/// key, so that the same request opens one session however often it comes.
+#[utoipa::path(post, path = "/v1/sessions", tag = "sessions", request_body = CreateSession,
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same key opens one session, however often it comes")),
+    responses(
+        (status = 201, body = SessionInfo),
+        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 402, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 403, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 502, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn create(
+    Extract(server): Extract<Server>,
+    person: Person,
+    headers: HeaderMap,
+    Body(request): Body<CreateSession>,
+) -> Result<Response, RequestError> {
+    if request.text.trim().is_empty() {
+        let text = "`text` is empty: say what the agent is to do";
+        return Err(RequestError::new(ProblemCode::InvalidRequest, text));
+    }
+    let session = named(&person, headers.get("idempotency-key").map(|key| key.as_bytes()));
+    server.parts.host.create(&person.name, &session, request).await?;
+    let info = server.listing.one(&server.parts, &session).await?;
+    let location = format!("/v1/sessions/{session}");
+    Ok((StatusCode::CREATED, [("location", location)], Json((*info).clone())).into_response())
+}
+
+/// A name of twelve characters that are easy to read out: of the key, else of chance.
+fn named(person: &Person, key: Option<&[u8]>) -> SessionId {
+    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let seed = match key {
+        Some(key) => Digest::of(&[person.name.as_bytes(), b"\n", key].concat()).to_sha256(),
+        None => Digest::of(uuid::Uuid::new_v4().as_bytes()).to_sha256(),
+    };
+    let name: String =
+        seed.iter().take(12).map(|byte| char::from(ALPHABET[usize::from(byte & 31)])).collect();
+    SessionId::new(name).expect("the alphabet has only plain characters")
+}
+
+/// Says something to the agent: begins a turn, or steers the one that runs.
+#[utoipa::path(post, path = "/v1/sessions/{id}/messages", tag = "sessions",
+    params(("id" = String, Path, description = "The session")), request_body = SendMessage,
+    responses(
+        (status = 202, description = "It is written down, and the agent hears it"),
+        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn say(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+    Body(said): Body<SendMessage>,
+) -> Result<StatusCode, RequestError> {
+    if said.text.trim().is_empty() {
+        let text = "`text` is empty: say something";
+        return Err(RequestError::new(ProblemCode::InvalidRequest, text));
+    }
+    let (session, _) = server.state(&person.name, &session).await?;
+    let message = Message::new(Author::Person(person.name), said.text);
+    server.parts.engine.say(&session, message).await?;
+    woken(&server, &session).await
+}
+
+/// Stops what the agent does now. It can go on later.
+#[utoipa::path(post, path = "/v1/sessions/{id}/interrupt", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 202, description = "It is written down, and the turn stops"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn interrupt(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+) -> Result<StatusCode, RequestError> {
+    let (session, state) = server.state(&person.name, &session).await?;
+    if !state.in_turn() {
+        let text = format!("session {session} does nothing now: it is `{}`", state.status());
+        return Err(RequestError::new(ProblemCode::Conflict, text));
+    }
+    server.parts.engine.interrupt(&session, &person.name).await?;
+    woken(&server, &session).await
+}
+
+/// Lets a turn that stopped before its answer go on.
+#[utoipa::path(post, path = "/v1/sessions/{id}/resume", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 202, description = "It goes on"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn resume(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+) -> Result<StatusCode, RequestError> {
+    let (session, state) = server.state(&person.name, &session).await?;
+    // A turn that was merely cut off goes on as if nothing had been.
+    if !state.in_turn() {
+        server.parts.engine.resume(&session, &person.name, ResumeChange::default()).await?;
+    }
+    woken(&server, &session).await
+}
+
+/// Ends a session for good, and deletes its sandbox.
+#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", tag = "sessions",
+    params(("id" = String, Path, description = "The session")), request_body = CancelSession,
+    responses(
+        (status = 202, description = "It is written down, and nothing further is started"),
+        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn cancel(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+    Body(asked): Body<CancelSession>,
+) -> Result<StatusCode, RequestError> {
+    let (session, _) = server.state(&person.name, &session).await?;
+    server.parts.engine.cancel(&session, &person.name, &asked.reason).await?;
+    woken(&server, &session).await
+}
+
+/// What was written down is acted on, here or by the process that drives the session.
+pub(crate) async fn woken(
+    server: &Server,
+    session: &SessionId,
+) -> Result<StatusCode, RequestError> {
+    server.parts.host.wake(&session.root()).await?;
+    Ok(StatusCode::ACCEPTED)
+}

@@ -1,0 +1,68 @@
+// Where a person writes: the first words of a session, and all that follow.
+import { html, useEffect, useRef, useState } from "./dom.js";
+
+// What was begun and not sent, by the place where it was: it survives looking elsewhere.
+const drafts = new Map();
+
+// On a phone Enter is the only way to a new line.
+const hasKeyboard = () => window.matchMedia("(pointer: fine)").matches;
+
+/// A field for text, and a button that does something with it. `onSend` returns a promise; what
+/// was written stays until it is fulfilled.
+export function Composer({ place, label, hint, action, busyWord, rows = 1, onSend, focus = false, children }) {
+  const [text, setText] = useState(drafts.get(place) ?? "");
+  const [busy, setBusy] = useState(false);
+  const field = useRef(null);
+
+  useEffect(() => {
+    if (focus) field.current.focus();
+  }, [focus]);
+  useEffect(() => {
+    grow(field.current);
+  }, [text]);
+
+  const write = (value) => {
+    drafts.set(place, value);
+    setText(value);
+  };
+  const send = async (event) => {
+    event?.preventDefault();
+    if (busy || !text.trim()) return;
+    setBusy(true);
+    try {
+      await onSend(text);
+      write("");
+    } catch {
+      // Whoever passed `onSend` says what went wrong.
+    }
+    setBusy(false);
+  };
+  const onKeyDown = (event) => {
+    const enters = event.key === "Enter" && !event.shiftKey && !event.isComposing;
+    if (enters && (hasKeyboard() || event.ctrlKey || event.metaKey)) send(event);
+  };
+
+  return html`<form class="composer" onSubmit=${send}>
+    <label for=${`composer-${place}`}>${label}</label>
+    <textarea
+      id=${`composer-${place}`}
+      ref=${field}
+      data-composer
+      rows=${rows}
+      value=${text}
+      placeholder=${hint}
+      onInput=${(event) => write(event.target.value)}
+      onKeyDown=${onKeyDown}
+    ></textarea>
+    ${children}
+    <div class="send">
+      <button class="primary" type="submit" disabled=${busy || !text.trim()}>${busy ? busyWord : action}</button>
+      <span class="faint keys-hint">Enter sends, Shift+Enter begins a line</span>
+    </div>
+  </form>`;
+}
+
+function grow(field) {
+  field.style.height = "auto";
+  field.style.height = `${Math.min(field.scrollHeight + 2, window.innerHeight * 0.4)}px`;
+}

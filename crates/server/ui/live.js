@@ -1,0 +1,89 @@
+// What all pages share: the sessions, what waits for a person, and who we are.
+//
+// One tab of the browser listens for all of them and tells the others, because a browser
+// opens no more than six connections to a server, and each listener keeps one.
+import { get, loggedIn } from "./api.js";
+import { Store } from "./store.js";
+import { listen } from "./stream.js";
+
+const PAGE_SESSIONS = 50;
+
+export const server = new Store(null);
+export const sessions = new Store({ byId: new Map(), loaded: false, cursor: null });
+export const approvals = new Store({ data: [], loaded: false });
+export const connected = new Store(true);
+
+const HANDLERS = {
+  session: (info) => keep([info]),
+  approvals: (list) => approvals.set({ data: list.data, loaded: true }),
+};
+
+/// Reads what there is, and follows it from then on.
+export async function follow() {
+  try {
+    server.set(await get("/v1/server"));
+  } catch {
+    return;
+  }
+  loggedIn.set(true);
+  refresh();
+  const channel = window.BroadcastChannel ? new BroadcastChannel("outrigger-updates") : null;
+  if (channel) channel.onmessage = ({ data }) => HANDLERS[data.name]?.(data.value);
+  lead(() => listen(() => "/v1/updates", handlersFor(channel), onState));
+}
+
+/// Reads the newest sessions and what waits.
+export async function refresh() {
+  await Promise.allSettled([moreSessions(null), refreshApprovals()]);
+}
+
+export async function refreshApprovals() {
+  HANDLERS.approvals(await get("/v1/approvals"));
+}
+
+export async function moreSessions(cursor = sessions.value.cursor) {
+  const after = cursor ? `&cursor=${encodeURIComponent(cursor)}` : "";
+  const page = await get(`/v1/sessions?limit=${PAGE_SESSIONS}${after}`);
+  keep(page.data);
+  sessions.update({ loaded: true, cursor: page.next_cursor ?? null });
+}
+
+/// Takes in how sessions stand. What is older than what is known is passed over.
+export function keep(infos) {
+  const byId = new Map(sessions.value.byId);
+  for (const info of infos) {
+    if (info.parent || (byId.get(info.id)?.head ?? 0) > info.head) continue;
+    byId.set(info.id, info);
+  }
+  sessions.update({ byId });
+}
+
+function handlersFor(channel) {
+  return Object.fromEntries(
+    Object.entries(HANDLERS).map(([name, handle]) => [
+      name,
+      (value) => {
+        handle(value);
+        channel?.postMessage({ name, value });
+      },
+    ]),
+  );
+}
+
+// What was missed while nothing was connected is read again.
+let lost = false;
+function onState(is) {
+  connected.set(is);
+  if (is && lost) refresh();
+  lost = !is;
+}
+
+// Whoever holds the lock listens; it falls to another tab when this one goes.
+function lead(begin) {
+  if (!navigator.locks) return begin();
+  navigator.locks.request("outrigger-updates", () => {
+    refresh();
+    begin();
+    return new Promise(() => {});
+  });
+}

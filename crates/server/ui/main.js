@@ -1,0 +1,108 @@
+// The page as a whole: who we are, which page is shown, what stands above all of them.
+import { loggedIn, post } from "./api.js";
+import { ApprovalPage, ApprovalsPage } from "./approvals.js";
+import { html, render, useEffect, useRef } from "./dom.js";
+import { KeyCard, help, listenToKeys } from "./keys.js";
+import { approvals, connected, follow, server, sessions } from "./live.js";
+import { NotifyButton, watchWaiting } from "./notify.js";
+import { followLinks, pageOf, route } from "./router.js";
+import { SessionPage } from "./session.js";
+import { StartPage } from "./start.js";
+import { useStore } from "./store.js";
+import { line, plain } from "./text.js";
+
+function App() {
+  const page = pageOf(useStore(route).path);
+  const isIn = useStore(loggedIn);
+  const waiting = useStore(approvals).data.length;
+  const keys = useStore(help);
+  useTitle(page, waiting);
+  useFocusOnPage(page);
+  return html`
+    <a class="skip" href="#main" onClick=${skip}>To the content</a>
+    <${Top} page=${page} waiting=${waiting} isIn=${isIn} />
+    <main id="main" tabindex="-1">${isIn === false ? html`<${LoginPage} />` : html`<${Page} page=${page} />`}</main>
+    ${keys && html`<${KeyCard} />`}
+  `;
+}
+
+function Page({ page }) {
+  if (page.name === "session") return html`<${SessionPage} key=${page.id} id=${page.id} />`;
+  if (page.name === "approvals" && page.id) return html`<${ApprovalPage} key=${page.id} id=${page.id} />`;
+  if (page.name === "approvals") return html`<${ApprovalsPage} />`;
+  if (page.name === "start") return html`<${StartPage} focus=${page.focus} />`;
+  return html`<div class="narrow"><h1 tabindex="-1">There is no such page</h1><p><a href="/">To the sessions</a></p></div>`;
+}
+
+function Top({ page, waiting, isIn }) {
+  const about = useStore(server);
+  const isConnected = useStore(connected);
+  const current = (name) => (page.name === name ? "page" : undefined);
+  return html`<header class="top">
+    <a class="brand" href="/" aria-label="Outrigger"><img src="/ui/icon.svg" alt="" width="22" height="22" /><span>Outrigger</span></a>
+    ${isIn !== false && html`
+      <nav aria-label="Pages">
+        <a href="/" aria-current=${current("start")}>Sessions</a>
+        <a href="/approvals" aria-current=${current("approvals")}>Approvals${waiting > 0 && html` <span class="badge" aria-label=${`${waiting} waiting`}>${waiting}</span>`}</a>
+      </nav>
+      <div class="top-end">
+        ${!isConnected && html`<span class="offline" role="status">offline</span>`}
+        ${page.name !== "approvals" && html`<span class="notify"><${NotifyButton} /></span>`}
+        <button class="quiet key-button" aria-label="Keys" title="Keys" onClick=${() => help.set(true)}>?</button>
+        ${about && html`<span class="who" title=${`Outrigger ${about.version}`}>${line(about.person, 40)}</span>
+          <button class="quiet" onClick=${logOut}>Log out</button>`}
+      </div>`}
+  </header>`;
+}
+
+function LoginPage() {
+  return html`<div class="narrow login">
+    <h1 tabindex="-1">You are not logged in</h1>
+    <p>This page shows agents that work with your files, so it only opens for those who have a link from the server itself.</p>
+    <p>On the machine on which Outrigger runs:</p>
+    <ul>
+      <li>If <code>outrigger serve</code> just started, it wrote a link to its terminal. Open that.</li>
+      <li>Otherwise run <code>outrigger keys link</code> there, and open the link that it writes.</li>
+    </ul>
+    <p class="faint">A link is good for a short time only. After that this browser stays logged in until you log out.</p>
+    <p><button class="primary" onClick=${() => location.reload()}>Try again</button></p>
+  </div>`;
+}
+
+async function logOut() {
+  await post("/v1/logout").catch(() => {});
+  loggedIn.set(false);
+}
+
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("main").focus();
+}
+
+function useTitle(page, waiting) {
+  const { byId } = useStore(sessions);
+  const about = page.name === "session" ? line(byId.get(page.id)?.title ?? "", 60) : page.name === "approvals" ? "Approvals" : "";
+  useEffect(() => {
+    document.title = plain(`${waiting > 0 ? `(${waiting}) ` : ""}${about ? `${about} · ` : ""}Outrigger`);
+  }, [about, waiting]);
+}
+
+// Who hears the page is told that it is another one now.
+function useFocusOnPage(page) {
+  const before = useRef(null);
+  const key = `${page.name} ${page.id ?? ""}`;
+  useEffect(() => {
+    if (before.current !== null && before.current !== key && !page.focus) {
+      document.querySelector("main h1")?.focus({ preventScroll: true });
+    }
+    before.current = key;
+  }, [key]);
+}
+
+followLinks();
+listenToKeys();
+watchWaiting();
+follow();
+const root = document.getElementById("app");
+root.replaceChildren();
+render(html`<${App} />`, root);
