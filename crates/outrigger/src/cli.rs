@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use crate::command::{
     Approve, Attach, Audit, Backup, Budget, Completions, Converse, Demo, Deny, DetachedRun, Doctor,
-    Egress, Gc, Inbox, Init, ManPages, Memory, Models, Policy, PruneSessions, RemoveSessions,
-    Restore, Run, Sandboxes, Secrets, Sessions, Skills, StopSessions, Tools, Trust,
+    Egress, Gc, Inbox, Init, Keys, ManPages, Memory, Models, Policy, PruneSessions, RemoveSessions,
+    Restore, Run, Sandboxes, Secrets, Serve, Sessions, Skills, StopSessions, Tools, Trust,
 };
 use crate::config::ModelFile;
 use crate::confinement::WorkPlace;
+use crate::exit::Outcome;
 use crate::terminal::{self, Ability};
 
 /// Runs AI agents with the harness outside the sandbox.
@@ -66,6 +67,11 @@ pub(crate) enum Command {
     Init(Init),
     /// List the models that providers offer, with what they cost.
     Models(Models),
+    /// Serve a page and an API on which people start agents, see what they do, and answer them.
+    Serve(Box<Serve>),
+    /// Make, list and revoke what lets people and programs in there.
+    #[command(subcommand)]
+    Keys(Keys),
     /// Show a session live, and tell when it ends or waits for a person.
     Attach(Attach),
     /// Stop what sessions do now. They can go on later.
@@ -140,6 +146,7 @@ impl Cli {
         };
         match command {
             Command::Run(run) => Some(ModelFile::flags(&run.model)),
+            Command::Serve(asked) => Some(ModelFile::flags(&asked.model)),
             Command::Init(asked) => Some(ModelFile::flags(&asked.model)),
             Command::Models(asked) => Some(ModelFile::flags(&asked.model)),
             Command::Sessions(Sessions::Resume { model, .. }) => Some(ModelFile::instead(model)),
@@ -154,6 +161,14 @@ impl Cli {
         }
     }
 
+    /// Begins to listen, where the command serves: a confined process can't.
+    pub(crate) fn listen(&mut self) -> Outcome {
+        match &mut self.command {
+            Some(Command::Serve(asked)) => asked.listen(),
+            _ => Ok(()),
+        }
+    }
+
     /// What the harness works in, where the command drives a session or has a program started
     /// that the configuration names: then it is confined to that.
     pub(crate) fn works_in(&self) -> Option<WorkPlace> {
@@ -163,6 +178,7 @@ impl Cli {
         };
         Some(match command {
             Command::Run(run) => WorkPlace::Directory(run.dir.clone()),
+            Command::Serve(asked) => WorkPlace::Directory(asked.dir.clone()),
             Command::Detached(asked) => WorkPlace::Directory(asked.dir.clone()),
             Command::Sessions(Sessions::Say { session, .. } | Sessions::Resume { session, .. }) => {
                 WorkPlace::Session(session.clone())
@@ -185,12 +201,14 @@ impl Command {
             Self::Audit(asked) => asked.output(),
             Self::Budget(asked) => asked.output(),
             Self::Egress(asked) => asked.output(),
+            Self::Keys(asked) => asked.output(),
             Self::Secrets(asked) => asked.output(),
             Self::Tools(asked) => asked.output(),
             Self::Trust(asked) => asked.output(),
             Self::Memory(asked) => asked.output(),
             Self::Skills(asked) => asked.output(),
             Self::Run(run) => run.output,
+            Self::Serve(asked) => asked.output,
             Self::Attach(asked) => asked.output,
             Self::Stop(asked) => asked.output,
             Self::Rm(asked) => asked.output,

@@ -17,6 +17,7 @@ mod egress;
 pub(crate) mod finish;
 mod gc;
 mod init;
+mod keys;
 mod man_pages;
 mod memory;
 mod models;
@@ -25,6 +26,7 @@ mod remind;
 mod run;
 mod sandbox;
 mod secrets;
+mod serve;
 mod sessions;
 mod shortage;
 mod skills;
@@ -52,6 +54,7 @@ pub(crate) use doctor::Doctor;
 pub(crate) use egress::Egress;
 pub(crate) use gc::Gc;
 pub(crate) use init::Init;
+pub(crate) use keys::Keys;
 pub(crate) use man_pages::ManPages;
 pub(crate) use memory::Memory;
 pub(crate) use models::Models;
@@ -59,6 +62,7 @@ pub(crate) use policy::Policy;
 pub(crate) use run::Run;
 pub(crate) use sandbox::Sandboxes;
 pub(crate) use secrets::Secrets;
+pub(crate) use serve::Serve;
 pub(crate) use sessions::{Attach, PruneSessions, RemoveSessions, Sessions, StopSessions};
 pub(crate) use skills::Skills;
 pub(crate) use tools::Tools;
@@ -109,6 +113,8 @@ pub(crate) async fn execute(cli: Cli, paths: &Paths) -> Outcome<u8> {
         Command::Skills(asked) => skills::execute(paths, asked).await,
         Command::Egress(asked) => egress::execute(paths, asked).await,
         Command::Secrets(asked) => Box::pin(secrets::execute(paths, asked)).await,
+        Command::Keys(asked) => keys::execute(paths, asked).await,
+        Command::Serve(asked) => Box::pin(serve::execute(paths, *asked)).await,
         Command::Audit(asked) => audit::execute(paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(paths, asked).await,
         Command::Sessions(asked) => Box::pin(sessions::execute(paths, asked)).await,

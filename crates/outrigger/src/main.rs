@@ -71,9 +71,9 @@ fn main() -> ExitCode {
     // host's program for cores, and no other process of its user looks into its memory or
     // environment.
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    let cli = cli::Cli::parse();
+    let mut cli = cli::Cli::parse();
     let json = cli.command.as_ref().is_some_and(cli::Command::wants_json);
-    let paths = match prepared(&cli) {
+    let paths = match prepared(&mut cli) {
         Ok(paths) => paths,
         Err(failure) => {
             show::failure(&failure, json);
@@ -105,12 +105,13 @@ fn main() -> ExitCode {
 /// Leaves no key in this process, whose environment others are started with, and confines it
 /// where it drives a session: before there is another thread. Gives the places of the
 /// installation.
-fn prepared(cli: &cli::Cli) -> exit::Outcome<paths::Paths> {
+fn prepared(cli: &mut cli::Cli) -> exit::Outcome<paths::Paths> {
     let global = &cli.global;
     let paths = paths::Paths::resolve(global.data_dir.clone(), global.config.clone())?;
     if let Some(asked) = cli.model() {
         hand_over::hand_over(&paths, asked)?;
     }
+    cli.listen()?;
     match cli.works_in() {
         Some(place) => confinement::enter(paths, &place),
         None => Ok(paths),

@@ -5,6 +5,7 @@ mod back;
 mod branch;
 mod durable;
 mod ending;
+mod since;
 
 use outrigger_agent::{SessionId, Spec, State, TurnEnd};
 use outrigger_beneath::Dir;
@@ -30,6 +31,7 @@ pub(crate) use back::Back;
 use branch::CommittedWork;
 pub(crate) use durable::write;
 pub(crate) use ending::{ending, waits};
+pub(crate) use since::since;
 
 /// What finishing needs.
 #[derive(Debug)]

@@ -117,7 +117,8 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         let how = GoOn { apply: run.apply, more: More::Said(messages), network, driver };
         return go_on(paths, last.session.as_str(), how, run.output).await;
     };
-    let task = Task { tree, messages, apply: run.apply, model, name: run.name, driver };
+    let (who, apply, name) = (session::WHO.to_owned(), run.apply, run.name);
+    let task = Task { who, tree, messages, apply, model, name, driver };
     start(paths, &config, task, run.output).await
 }
 

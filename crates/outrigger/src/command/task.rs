@@ -27,6 +27,8 @@ use crate::{abandoned, image, network, outside, project, project_servers, sessio
 /// A task, ready to be done.
 #[derive(Debug)]
 pub(crate) struct Task {
+    /// On whose behalf, for example `person:ada`.
+    pub(crate) who: String,
     /// What is copied, and where in it the person works.
     pub(crate) tree: WorkTree,
     pub(crate) messages: Vec<Message>,
@@ -55,7 +57,8 @@ pub(crate) async fn start(
     output: Output,
 ) -> Outcome<u8> {
     let (mut screen, driver) = (Screen::new(output), task.driver);
-    let opened = open(paths, config, task, &mut screen).await?;
+    let store = compose::store(paths).await?;
+    let opened = open(paths, config, store, task, &mut screen).await?;
     let OpenedTask { store, engine, session, lock } = opened;
     let back = Back::settle(paths, &session, Apply::default())?;
     if driver == Driver::Detached {
@@ -82,6 +85,7 @@ pub(crate) async fn start(
 pub(crate) async fn open(
     paths: &Paths,
     config: &Config,
+    store: Store,
     task: Task,
     screen: &mut Screen,
 ) -> Outcome<OpenedTask> {
@@ -94,7 +98,6 @@ pub(crate) async fn open(
     let config = &project_servers::added(paths, config, &task.tree.top, screen)?;
     let networks = config.sandboxes.iter().map(|it| it.reaches(&task.tree.top));
     let networks = networks.collect::<Outcome<Vec<_>>>()?;
-    let store = compose::store(paths).await?;
     for words in &networks {
         network::secrets_are_there(&*store.sqlite, words).await?;
     }
@@ -103,7 +106,7 @@ pub(crate) async fn open(
         Some(name) => unused(&store, name).await?,
         None => session::new_id(),
     };
-    price(config, &store, &mut opened).await?;
+    price(config, &store, &mut opened, &task.who).await?;
     give_back(paths, config, &store).await?;
     task.model.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
     let packing = workspace::pack(paths, config, &store, task.tree);
@@ -125,7 +128,7 @@ pub(crate) async fn open(
     let surveys = screen.during("asking servers for their tools", asking).await?;
     let (outside, notes) = outside::offered(&surveys);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
-    let mut spec = spec(config, &opened, workspace, (outside, networks))?;
+    let mut spec = spec(config, &opened, workspace, (outside, networks), &task.who)?;
     for (index, sandbox) in spec.sandboxes.iter_mut().enumerate() {
         if index == 0 || project_servers::is_theirs(config, &sandbox.name) {
             // Whoever resumes it makes the same one, whatever is configured then.
@@ -144,6 +147,21 @@ pub(crate) async fn open(
         screen.note(Tone::Warning, text);
     }
     Ok(OpenedTask { store, engine, session, lock: Some(lock) })
+}
+
+/// An engine for a session that was opened before, with the model that it has.
+pub(crate) async fn reopen(
+    paths: &Paths,
+    config: &Config,
+    store: &Store,
+    spec: &Spec,
+    screen: &Screen,
+) -> Outcome<Engine> {
+    let opened = models::reopen(paths, &spec.model, &config.model).await?;
+    let config = &project_servers::of_session(paths, config, spec, screen)?;
+    let backends = compose::backends(paths, config, Some(&store.served)).await?;
+    let servers = outside::servers(paths, config).await?;
+    compose::engine(paths, config, store, &opened, &backends, servers)
 }
 
 /// A name that no session has, or had.
@@ -181,6 +199,7 @@ fn spec(
     opened: &OpenedModel,
     workspace: Workspace,
     (outside, networks): (Vec<ToolSpec>, Vec<Vec<String>>),
+    who: &str,
 ) -> Outcome<Spec> {
     let mut tools = tools(config, &workspace.prefix, outside);
     let role = role(config, &tools)?;
@@ -194,7 +213,7 @@ fn spec(
     });
     let records: Vec<_> = records.collect();
     Ok(Spec {
-        principal: session::WHO.to_owned(),
+        principal: who.to_owned(),
         model: opened.spec.clone(),
         system: system(&workspace.prefix, networks.first().map_or(&[], Vec::as_slice)),
         tools,
@@ -230,7 +249,12 @@ fn role(config: &Config, tools: &[ToolSpec]) -> Outcome<Role> {
 }
 
 /// Finds out what the model costs. Where money is limited, not to know is an error.
-pub(super) async fn price(config: &Config, store: &Store, opened: &mut OpenedModel) -> Outcome {
+pub(super) async fn price(
+    config: &Config,
+    store: &Store,
+    opened: &mut OpenedModel,
+    who: &str,
+) -> Outcome {
     let spec = &mut opened.spec;
     if spec.price.is_none() && !spec.scripted {
         let elsewhere = spec.address.is_some();
@@ -238,7 +262,7 @@ pub(super) async fn price(config: &Config, store: &Store, opened: &mut OpenedMod
     }
     let usual = config.usual();
     let of_session = [config.budget.limit, config.budget.soft];
-    let ours = [AccountId::organisation(), AccountId::user(session::WHO)];
+    let ours = [AccountId::organisation(), AccountId::user(who)];
     let accounts = store.accounts.accounts().await?;
     let set = |id: &AccountId| accounts.iter().find(|account| account.account == *id);
     let terms = ours

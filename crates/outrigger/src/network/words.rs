@@ -44,6 +44,11 @@ impl Words {
         words.collect::<Result<_, _>>().map(Self)
     }
 
+    /// The words, one by one.
+    pub(crate) fn all(&self) -> &[String] {
+        &self.0
+    }
+
     /// These as well; nothing at all with none.
     pub(crate) fn with(&self, more: &Self) -> Self {
         Self(widened(&self.0, &more.0))

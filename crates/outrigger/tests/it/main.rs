@@ -50,6 +50,7 @@ mod race;
 mod run;
 mod sandboxes;
 mod secrets;
+mod serve;
 mod sessions;
 mod skills;
 mod sockets;

@@ -7,7 +7,6 @@ use outrigger_agent::{Item, Message, Seq, State};
 use outrigger_engine::{EgressQuestion, ResumeChange};
 use outrigger_repository::{Accept, Change, Rules};
 use outrigger_store::load_all;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tokio::task::JoinSet;
@@ -19,7 +18,7 @@ use super::talk::Parts;
 use super::work;
 use crate::abandoned;
 use crate::command::detach::Driver;
-use crate::command::finish::{Back, Finish};
+use crate::command::finish::{Back, Finish, since};
 use crate::command::task::{self, OpenedTask, Task, open};
 use crate::compose;
 use crate::conversation::{Hazards, Slash};
@@ -78,6 +77,7 @@ pub(super) fn begin(context: Context, message: Message) -> Job {
         let mut messages: Vec<_> = judged.into_iter().filter_map(JudgedFile::message).collect();
         messages.push(message);
         let task = Task {
+            who: session::WHO.to_owned(),
             tree,
             messages,
             apply: Apply::default(),
@@ -85,7 +85,8 @@ pub(super) fn begin(context: Context, message: Message) -> Job {
             name: None,
             driver: Driver::Here,
         };
-        let task = open(&context.paths, &context.config, task, &mut screen).await?;
+        let store = compose::store(&context.paths).await?;
+        let task = open(&context.paths, &context.config, store, task, &mut screen).await?;
         Ok(Box::new(OpenedTalk { task, before: Vec::new(), rows: screen.kept(), drive: true }))
     };
     work.map(JobEnd::Opened).boxed_local()
@@ -337,33 +338,6 @@ fn write(dir: &Path, changes: &[Change], accept: Accept) -> Outcome {
     })
 }
 
-/// The changes as they are beyond what was written back.
-fn since(applied: &[Vec<Change>], changes: Vec<Change>) -> Vec<Change> {
-    let mut there: BTreeMap<String, Change> = BTreeMap::new();
-    for change in applied.iter().flatten() {
-        let before = there.get(&change.path).map_or(&change.before, |known| &known.before).clone();
-        there.insert(change.path.clone(), Change { before, ..change.clone() });
-    }
-    let mut left = Vec::new();
-    for mut change in changes {
-        if let Some(known) = there.remove(&change.path) {
-            change.before = known.after;
-        }
-        if change.before != change.after {
-            left.push(change);
-        }
-    }
-    // What was changed back in the sandbox is changed back here.
-    left.extend(
-        there.into_values().filter(|known| known.before != known.after).map(|known| Change {
-            path: known.path,
-            before: known.after,
-            after: known.before,
-        }),
-    );
-    left
-}
-
 /// Takes back what was written last.
 async fn undo(context: Context, parts: Option<Parts>) -> Outcome<(Vec<Vec<Change>>, Vec<Row>)> {
     let parts = parts.ok_or_else(Context::not_open)?;
@@ -398,7 +372,7 @@ async fn fork(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>
 async fn change_model(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>> {
     let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
     let mut model = models::open(&context.paths, &context.model).await?;
-    task::price(&context.config, &store, &mut model).await?;
+    task::price(&context.config, &store, &mut model, session::WHO).await?;
     let change = ResumeChange { model: Some(model.spec), ..ResumeChange::default() };
     engine.resume(&session, session::WHO, change).await?;
     // The lock is held by who goes on with it: the same conversation.

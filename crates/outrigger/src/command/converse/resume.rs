@@ -5,13 +5,13 @@ use outrigger_store::load_all;
 use std::path::Path;
 
 use super::context::Context;
-use crate::command::task::OpenedTask;
-use crate::compose::{self, Store};
+use crate::command::task::{self, OpenedTask};
+use crate::compose::Store;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session::Lock;
 use crate::show::row::Row;
 use crate::show::{self, Screen, Tone, count, markdown_rows, word};
-use crate::{limits, models, outside, project_servers, session, workspace};
+use crate::{limits, session, workspace};
 
 /// A session that is gone on with.
 pub(super) struct OpenedTalk {
@@ -52,12 +52,8 @@ pub(super) async fn take_up(
     if state.is_cancelled() {
         return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
     }
-    let opened = models::reopen(paths, &spec.model, &config.model).await?;
     let screen = Screen::keeping();
-    let config = &project_servers::of_session(paths, config, &spec, &screen)?;
-    let backends = compose::backends(paths, config, Some(&store.served)).await?;
-    let servers = outside::servers(paths, config).await?;
-    let engine = compose::engine(paths, config, &store, &opened, &backends, servers)?;
+    let engine = task::reopen(paths, config, &store, &spec, &screen).await?;
     let mut rows = screen.kept();
     rows.extend(recapitulation(&session, &state));
     rows.extend(elsewhere(context, &spec));

@@ -123,7 +123,7 @@ async fn model_of(
         let choice = models::choose(paths, &models::instead(spec, &config.model, asked)).await?;
         choice.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
         let mut opened = models::open(paths, &choice).await?;
-        task::price(config, store, &mut opened).await?;
+        task::price(config, store, &mut opened, session::WHO).await?;
         let model = Some(opened.spec.clone());
         return Ok((opened, model));
     }

@@ -1,0 +1,205 @@
+//! `outrigger serve`: one process that drives the sessions of a directory, and shows them.
+//!
+//! Owns where it listens, how it begins and how it ends. Who is let in and what is answered is
+//! the server's; sessions are opened and driven by `serve::host`.
+
+mod changes;
+mod failure;
+mod host;
+mod jobs;
+mod marks;
+
+use clap::Args;
+use outrigger_engine::{Feed, SystemClock};
+use outrigger_server::{Origins, Server, Services, limits, new_key};
+use outrigger_store::KeyKind;
+use serde_json::json;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::{Limits, Model, Net, Output};
+use crate::paths::Paths;
+use crate::project_file::ProjectFile;
+use crate::show::{self, Screen, Tone};
+use crate::{compose, models, session, trust, workspace};
+use host::Host;
+
+/// How it is served.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where to listen. Only this machine reaches the usual address; for others put a proxy that
+    /// speaks TLS in front and name it with --url.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7373")]
+    listen: SocketAddr,
+    /// By which address people reach it, where that is another one, for example
+    /// `https://agents.example.com`.
+    #[arg(long, value_name = "URL", value_parser = origin)]
+    url: Option<String>,
+    /// The directory that sessions work on a copy of.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    net: Net,
+    #[command(flatten)]
+    limits: Limits,
+    #[command(flatten)]
+    pub(crate) model: Model,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    /// It listens there already.
+    #[arg(skip)]
+    listener: Option<TcpListener>,
+}
+
+/// An address as browsers write it in front of their requests.
+fn origin(said: &str) -> Result<String, String> {
+    let said = said.strip_suffix('/').unwrap_or(said);
+    let rest = said.strip_prefix("https://").or_else(|| said.strip_prefix("http://"));
+    let plain = |rest: &str| !rest.is_empty() && !rest.contains(['/', '?', '#', '@', ' ']);
+    match rest {
+        Some(rest) if plain(rest) => Ok(said.to_ascii_lowercase()),
+        _ => Err("name a scheme and a host, for example https://agents.example.com".to_owned()),
+    }
+}
+
+impl Serve {
+    /// Begins to listen, before the process is confined.
+    pub(crate) fn listen(&mut self) -> Outcome {
+        if !self.listen.ip().is_loopback() && self.url.is_none() {
+            let text = format!(
+                "{} is reached by others, and what they send could be read on the way",
+                self.listen
+            );
+            return Err(Failure::new(Kind::Usage, text)
+                .hint("Put a proxy that speaks TLS in front of it, and name its address with --url https://HOST.")
+                .hint("Without --listen only this machine reaches the server."));
+        }
+        let listener = TcpListener::bind(self.listen).map_err(|error| {
+            let text = format!("{} can't be listened on: {error}", self.listen);
+            Failure::new(Kind::Conflict, text)
+                .hint("Another `outrigger serve` may run already: its page shows all sessions.")
+                .hint("--listen 127.0.0.1:0 takes a free port.")
+        })?;
+        listener
+            .set_nonblocking(true)
+            .map_err(|error| Failure::from_error(Kind::Storage, &error))?;
+        self.listener = Some(listener);
+        Ok(())
+    }
+
+    /// By which addresses people may come.
+    fn origins(&self, at: SocketAddr) -> Origins {
+        let own = [format!("http://{at}"), format!("http://localhost:{}", at.port())];
+        Origins::new(self.url.clone().into_iter().chain(own).collect())
+    }
+}
+
+/// Serves until it is told to end.
+pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
+    let failed = |error: std::io::Error| Failure::from_error(Kind::Storage, &error);
+    let listener = asked.listener.take().map(tokio::net::TcpListener::from_std);
+    let listener = listener.transpose().map_err(failed)?;
+    let listener = listener.ok_or_else(|| Failure::new(Kind::Usage, "nothing was listened on"))?;
+    let mut config = Config::load(paths.configs(), &asked.model, asked.limits)?;
+    config.reach(&asked.net)?;
+    let model = models::choose(paths, &config.model).await?;
+    let dir = std::fs::canonicalize(&asked.dir).map_err(|error| {
+        Failure::new(Kind::NotFound, format!("{}: {error}", asked.dir.display()))
+            .hint("Name a directory that is there with --dir.")
+    })?;
+    let screen = Screen::new(asked.output);
+    let tree = workspace::tree(&dir)?;
+    // Who begins the server is the last who can be asked.
+    trust::ask(paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
+    let store = compose::store(paths).await?;
+    let feed = Feed::default();
+    let engine = compose::clerk(paths, &config, &store)?.with_feed(feed.clone());
+    let (jobs, queue) = jobs::jobs();
+    let host = Host::new(paths.clone(), (config, model, dir), (store.clone(), feed), jobs);
+    let origins = asked.origins(listener.local_addr().map_err(failed)?);
+    let parts = Services {
+        engine,
+        journal: Arc::clone(&store.journal),
+        keys: Arc::clone(&store.sqlite) as _,
+        host: Arc::new(host.clone()),
+        clock: Arc::new(SystemClock),
+        origins: origins.clone(),
+    };
+    let link = link(&store, &origins).await?;
+    let (end, ends) = watch::channel(false);
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    tell(&screen, &asked, &origins, &link)?;
+    let went_on = async {
+        let went_on = host.go_on().await;
+        if went_on > 0 {
+            let sessions = show::count(went_on, "session");
+            screen.note(Tone::Detail, format!("  {sessions} went on where they were"));
+        }
+        std::future::pending::<()>().await
+    };
+    let serving = outrigger_server::serve(Server::new(parts, ends), listener);
+    let stopped = async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        screen.note(
+            Tone::Detail,
+            "  ending; sessions that run go on with the next `outrigger serve`",
+        );
+        let _ = end.send(true);
+        // A request that does not end in time ends with the process.
+        let grace = std::time::Duration::from_millis(crate::limits::SERVE_GRACE_MS_MAX);
+        tokio::time::sleep(grace).await;
+    };
+    let whole = async {
+        tokio::select! {
+            served = serving => served.map_err(failed),
+            () = stopped => Ok(()),
+            () = queue.work() => Ok(()),
+            () = went_on => Ok(()),
+        }
+    };
+    // The jobs are tasks of it.
+    tokio::task::LocalSet::new().run_until(whole).await.map(|()| 0)
+}
+
+/// A link that logs one browser in.
+async fn link(store: &compose::Store, origins: &Origins) -> Outcome<String> {
+    let of = (KeyKind::Link, session::WHO, "the link of outrigger serve");
+    let lives = (session::now_ms(), limits::LINK_MS_MAX);
+    let made = new_key(&*store.sqlite, of, lives).await.map_err(failure::of_request)?;
+    Ok(format!("{}/login?token={}", origins.first(), made.secret))
+}
+
+fn tell(screen: &Screen, asked: &Serve, origins: &Origins, link: &str) -> Outcome {
+    if asked.output.json.is_some() {
+        let object = json!({ "type": "serving", "url": origins.first(), "link": link });
+        return show::line(&object);
+    }
+    screen.note(Tone::Good, format!("● serving at {}", origins.first()));
+    screen.note(Tone::Detail, "  Open this link in a browser; it logs in once, within 15 minutes:");
+    show::out(link)?;
+    screen.note(Tone::Detail, "  Ctrl-C ends the server. What runs goes on with the next one.");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::origin;
+
+    #[test]
+    fn an_address_is_a_scheme_and_a_host() {
+        assert_eq!(origin("https://Agents.example.com/"), Ok("https://agents.example.com".into()));
+        assert_eq!(origin("http://10.0.0.1:8080"), Ok("http://10.0.0.1:8080".into()));
+        for wrong in ["agents.example.com", "https://", "https://a/b", "https://a b", "ftp://a"] {
+            assert!(origin(wrong).is_err(), "{wrong}");
+        }
+    }
+}

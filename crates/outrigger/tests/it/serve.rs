@@ -1,0 +1,333 @@
+//! `outrigger serve` with the real binary: who is let in, what an API client does with a
+//! session, and that nothing is lost when the server dies.
+
+use crate::support::{Ran, Running, Turn, World, shell, until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// A server of a world, and a browser that is logged in.
+struct Served {
+    world: World,
+    process: Running,
+    url: String,
+    link: String,
+}
+
+impl Served {
+    fn new(world: World, dir: &Path, script: &str) -> Self {
+        let (process, url, link) = begin(&world, dir, script);
+        let served = Self { world, process, url, link };
+        served.login();
+        served
+    }
+
+    /// What a client of the system says and hears: status and body.
+    fn curl(&self, args: &[&str], path: &str) -> (u16, String) {
+        let mut curl = self.world.command("curl");
+        curl.args(["--silent", "--max-time", "30", "--write-out", "\n%{http_code}"]);
+        let ran = Ran::of(curl.args(args).arg(format!("{}{path}", self.url)).output().unwrap());
+        let (body, status) = ran.stdout.rsplit_once('\n').unwrap_or_else(|| panic!("{ran:?}"));
+        (status.parse().unwrap(), body.to_owned())
+    }
+
+    fn jar(&self) -> String {
+        self.world.path("cookies").display().to_string()
+    }
+
+    fn login(&self) {
+        let path = self.link.strip_prefix(&self.url).unwrap();
+        let (status, page) = self.curl(&["--cookie-jar", &self.jar()], path);
+        assert_eq!((status, page.contains("url=/\"")), (200, true), "{page}");
+    }
+
+    fn get(&self, path: &str) -> (u16, Value) {
+        let (status, body) = self.curl(&["--cookie", &self.jar()], path);
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    }
+
+    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.post_with(path, body, &[])
+    }
+
+    fn post_with(&self, path: &str, body: &Value, args: &[&str]) -> (u16, Value) {
+        let (jar, body) = (self.jar(), body.to_string());
+        let own = ["--cookie", &jar, "--json", &body];
+        let (status, body) = self.curl(&[&own, args].concat(), path);
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    }
+
+    /// Begins a session; its name.
+    fn create(&self, text: &str) -> String {
+        let (status, made) = self.post("/v1/sessions", &json!({ "text": text }));
+        assert_eq!(status, 201, "{made}");
+        made["id"].as_str().unwrap().to_owned()
+    }
+
+    fn status(&self, session: &str) -> String {
+        let (_, info) = self.get(&format!("/v1/sessions/{session}"));
+        info["status"].as_str().unwrap_or_else(|| panic!("{info}")).to_owned()
+    }
+
+    fn await_status(&self, session: &str, wanted: &str) {
+        until(wanted, || (self.status(session) == wanted).then_some(()));
+    }
+
+    fn events(&self, session: &str) -> Vec<Value> {
+        let (status, events) = self.get(&format!("/v1/sessions/{session}/events"));
+        assert_eq!((status, &events["more"]), (200, &json!(false)), "{events}");
+        events["data"].as_array().unwrap().clone()
+    }
+}
+
+fn begin(world: &World, dir: &Path, script: &str) -> (Running, String, String) {
+    let dir = dir.display().to_string();
+    let args = ["serve", "--listen", "127.0.0.1:0", "--dir", &dir, "--script", script, "--json"];
+    let mut process = world.start(&args);
+    let mut first = String::new();
+    BufReader::new(process.stdout()).read_line(&mut first).unwrap();
+    let said: Value = serde_json::from_str(&first).unwrap_or_else(|_| {
+        panic!(
+            "it did not begin to serve: {:?}",
+            std::mem::replace(&mut process, world.start(&["--version"])).end()
+        )
+    });
+    let text = |name: &str| said[name].as_str().unwrap().to_owned();
+    (process, text("url"), text("link"))
+}
+
+fn served(turns: &[Turn<'_>]) -> (Served, PathBuf) {
+    let world = World::new();
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let script = world.script(turns);
+    (Served::new(world, &dir, &script), dir)
+}
+
+#[test]
+fn a_session_is_begun_followed_and_written_back() {
+    let (served, dir) = served(&[Turn(&[shell("echo two >> file; echo done")])]);
+    let (_, server) = served.get("/v1/server");
+    assert_eq!(server["person"], "person:local");
+    let session = served.create("Add a line.");
+    served.await_status(&session, "answered");
+    let events = served.events(&session);
+    let places: Vec<_> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(places, (1..=events.len() as u64).collect::<Vec<_>>());
+    let output = events.iter().find(|event| event["exit_code"] == 0).unwrap();
+    assert!(output["text"].as_str().unwrap().contains("done"), "{output}");
+
+    // A stream has the same events, and goes on after the one that a client had last.
+    let stream = format!("/v1/sessions/{session}/stream");
+    let last = format!("Last-Event-ID: {}", events.len() - 2);
+    let args = ["--cookie", &served.jar(), "--max-time", "2", "--header", &last];
+    let (_, frames) = served.curl(&args, &stream);
+    let ids: Vec<_> = frames.lines().filter_map(|line| line.strip_prefix("id: ")).collect();
+    assert_eq!(ids, [(events.len() - 1).to_string(), events.len().to_string()], "{frames}");
+
+    // What changed is a patch first, and then in the files, once and again.
+    let changes = format!("/v1/sessions/{session}/changes");
+    let (_, changed) = until("the changes are taken out", || {
+        let (status, changed) = served.get(&changes);
+        (changed["files"] != json!([])).then_some((status, changed))
+    });
+    assert_eq!(changed["files"], json!([{ "path": "file", "change": "modified" }]));
+    assert!(changed["patch"].as_str().unwrap().contains("\n+two\n"), "{changed}");
+    assert_eq!(fs::read_to_string(dir.join("file")).unwrap(), "one\n");
+    for files in [1, 0] {
+        let applied = served.post(&format!("/v1/sessions/{session}/apply"), &json!({}));
+        assert_eq!((applied.0, &applied.1["files"]), (200, &json!(files)), "{applied:?}");
+    }
+    assert_eq!(fs::read_to_string(dir.join("file")).unwrap(), "one\ntwo\n");
+
+    let said = served.post(&format!("/v1/sessions/{session}/messages"), &json!({ "text": "And?" }));
+    assert_eq!(said.0, 202, "{said:?}");
+    until("it answers again", || {
+        let ends = served.events(&session).into_iter().filter(|it| it["type"] == "turn_ended");
+        (ends.count() == 2).then_some(())
+    });
+    let (status, _) = served.post(&format!("/v1/sessions/{session}/cancel"), &json!({}));
+    assert_eq!(status, 202);
+    until("it is over", || served.get(&format!("/v1/sessions/{session}")).1["cancelled"].as_bool());
+    let late = served.post(&format!("/v1/sessions/{session}/messages"), &json!({ "text": "?" }));
+    assert_eq!((late.0, &late.1["code"]), (409, &json!("conflict")), "{late:?}");
+}
+
+#[test]
+fn nobody_is_let_in_without_a_key_or_from_elsewhere() {
+    let (served, _) = served(&[]);
+    for path in
+        ["/v1/server", "/v1/sessions", "/v1/approvals", "/v1/updates", "/v1/sessions/a/stream"]
+    {
+        let (status, body) = served.curl(&[], path);
+        let problem: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status, &problem["code"]), (401, &json!("unauthenticated")), "{path}");
+    }
+    // A link is used up; what is made of it is not on its own a key of a program.
+    let link = served.link.strip_prefix(&served.url).unwrap();
+    assert_eq!(served.curl(&[], link).0, 401);
+    let jar = fs::read_to_string(served.jar()).unwrap();
+    let cookie = jar.split_whitespace().last().unwrap().to_owned();
+    assert!(jar.contains("#HttpOnly_"), "{jar}");
+    assert_eq!(served.curl(&["--oauth2-bearer", &cookie], "/v1/server").0, 401);
+
+    // By another name, or from another page.
+    let host = ["--cookie", &served.jar(), "--header", "Host: evil.example"];
+    assert_eq!(served.curl(&host, "/v1/server").0, 403);
+    assert_eq!(served.curl(&host, "/").0, 403);
+    let origin = ["--header", "Origin: https://evil.example"];
+    let (status, refused) = served.post_with("/v1/sessions", &json!({ "text": "x" }), &origin);
+    assert_eq!((status, &refused["code"]), (403, &json!("wrong_origin")), "{refused}");
+
+    // A program has a key of its own until it is revoked.
+    let made = served.world.ran(0, &["keys", "create", "ci", "--json"]).json();
+    let key = made["secret"].as_str().unwrap();
+    assert_eq!(served.curl(&["--oauth2-bearer", key], "/v1/server").0, 200);
+    let id = made["id"].as_str().unwrap();
+    assert!(!served.world.ran(0, &["keys", "ls"]).stdout.contains(key));
+    served.world.ran(0, &["keys", "revoke", id]);
+    assert_eq!(served.curl(&["--oauth2-bearer", key], "/v1/server").0, 401);
+    served.world.ran(4, &["keys", "revoke", id]);
+
+    assert_eq!(served.post("/v1/logout", &json!({})).0, 204);
+    assert_eq!(served.get("/v1/server").0, 401);
+    for (path, status) in
+        [("/healthz", 200), ("/readyz", 200), ("/openapi.json", 200), ("/", 200), ("/none", 404)]
+    {
+        assert_eq!(served.curl(&[], path).0, status, "{path}");
+    }
+}
+
+#[test]
+fn bad_requests_are_problems_that_name_what_was_wrong() {
+    let (served, _) = served(&[]);
+    for (path, body, status, words) in [
+        ("/v1/sessions", json!({}), 400, "text"),
+        ("/v1/sessions", json!({ "text": " " }), 400, "text"),
+        ("/v1/sessions", json!({ "text": "x", "model": "y" }), 400, "model"),
+        ("/v1/sessions", json!({ "text": "x", "network": ["http:/"] }), 400, "network"),
+        ("/v1/sessions", json!({ "text": "x", "extra": 1 }), 400, "extra"),
+        ("/v1/sessions/none/messages", json!({ "text": "x" }), 404, "none"),
+        ("/v1/sessions/none/interrupt", json!({}), 404, "none"),
+        ("/v1/approvals/none.1", json!({ "answer": "deny" }), 404, "none.1"),
+        ("/v1/approvals/none.1", json!({ "answer": "maybe" }), 400, "maybe"),
+    ] {
+        let (found, problem) = served.post(path, &body);
+        let detail = problem["detail"].as_str().unwrap_or_else(|| panic!("{path}: {problem}"));
+        assert_eq!((found, detail.contains(words)), (status, true), "{path} {body}: {problem}");
+    }
+    let (status, problem) = served.get("/v1/sessions?cursor=x");
+    assert_eq!((status, &problem["code"]), (400, &json!("invalid_request")), "{problem}");
+    assert_eq!(served.get("/v1/sessions?limit=x").0, 400);
+    let large = json!({ "text": "x".repeat(3 << 20) }).to_string();
+    let file = served.world.path("large");
+    fs::write(&file, large).unwrap();
+    let (jar, named) = (served.jar(), format!("@{}", file.display()));
+    let (status, _) = served.curl(&["--cookie", &jar, "--json", &named], "/v1/sessions");
+    assert_eq!(status, 413);
+    assert_eq!(served.world.sessions(), Vec::<Value>::new());
+}
+
+const RULES: &str = r#"
+@id("changes-ask")
+@approvable("anyone")
+forbid (principal, action == Action::"write_files", resource);
+"#;
+
+#[test]
+fn a_change_of_a_file_is_approved_as_it_was_looked_at() {
+    let world = World::new();
+    let rules = world.path("careful.cedar");
+    fs::write(&rules, RULES).unwrap();
+    world.configure(&format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string()));
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let write = json!({ "file_path": "/workspace/file", "content": "new\n" });
+    let script = world.script(&[
+        // There is a sandbox to look into before it is asked.
+        Turn(&[shell("true")]),
+        Turn(&[("write_file", write.clone())]),
+        Turn(&[("write_file", write)]),
+    ]);
+    let served = Served::new(world, &dir, &script);
+    let key = ["--header", "Idempotency-Key: once"];
+    let body = json!({ "text": "Change it." });
+    let first = served.post_with("/v1/sessions", &body, &key).1;
+    let again = served.post_with("/v1/sessions", &body, &key);
+    assert_eq!((again.0, &again.1["id"]), (201, &first["id"]));
+    let session = first["id"].as_str().unwrap_or_else(|| panic!("{first}"));
+    served.await_status(session, "waits for approval");
+    let (_, inbox) = served.get("/v1/approvals");
+    let (id, rules) = (inbox["data"][0]["id"].as_str().unwrap(), &inbox["data"][0]["rules"]);
+    assert_eq!(rules, &json!(["changes-ask"]));
+    let path = format!("/v1/approvals/{id}");
+    let (_, asked) = served.get(&path);
+    let (diff, seen) = (&asked["preview"]["diff"], &asked["preview"]["seen"]);
+    assert!(diff.as_str().is_some_and(|diff| diff.contains("-one\n+new")), "{asked}");
+
+    let blind = served.post(&path, &json!({ "answer": "approve" }));
+    assert_eq!((blind.0, &blind.1["code"]), (400, &json!("invalid_request")), "{blind:?}");
+    let other = served.post(&path, &json!({ "answer": "approve", "seen": "absent" }));
+    assert_eq!((other.0, &other.1["code"]), (409, &json!("conflict")), "{other:?}");
+    let approved = served.post(&path, &json!({ "answer": "approve", "seen": seen }));
+    assert_eq!(approved.0, 202, "{approved:?}");
+    // Of two who answer one is told that it came too late.
+    let late = served.post(&path, &json!({ "answer": "approve", "seen": seen }));
+    assert_eq!(late.0, 409, "{late:?}");
+    let next = until("the next question", || {
+        let (_, inbox) = served.get("/v1/approvals");
+        let next = inbox["data"][0]["id"].as_str()?.to_owned();
+        (next != id).then_some(next)
+    });
+    let no = json!({ "answer": "deny", "reason": "Once is enough." });
+    assert_eq!(served.post(&format!("/v1/approvals/{next}"), &no).0, 202);
+    served.await_status(session, "answered");
+    let denied = served.events(session).into_iter().find(|it| it["answer"] == "denied").unwrap();
+    assert_eq!(
+        (&denied["by"], &denied["text"]),
+        (&json!("person:local"), &json!("Once is enough."))
+    );
+}
+
+#[test]
+fn a_killed_server_goes_on_where_it_was() {
+    let gate = "while [ ! -e /workspace/go ]; do sleep 0.05; done; echo went on";
+    let (served, dir) = served(&[Turn(&[shell(gate)])]);
+    let session = served.create("Wait.");
+    until("the command runs", || {
+        let events = served.events(&session);
+        events.last().filter(|last| last["sandbox"] == "work").map(drop)
+    });
+    let Served { world, mut process, .. } = served;
+    process.signal(Signal::KILL);
+    drop(process);
+    assert_eq!(world.sessions()[0]["status"], "interrupted");
+    // The command outlives it, and whoever comes next has its output.
+    let script = world.script(&[Turn(&[shell(gate)])]);
+    let served = Served::new(world, &dir, &script);
+    until("it is driven again", || (served.status(&session) == "running").then_some(()));
+    served.world.beside(&session, &["touch", "/workspace/go"]);
+    served.await_status(&session, "answered");
+    let events = served.events(&session);
+    let outputs = events.iter().filter_map(|event| event["text"].as_str());
+    assert_eq!(outputs.filter(|text| text.contains("went on")).count(), 1, "{events:#?}");
+}
+
+#[test]
+fn a_turn_is_stopped_and_a_server_ends_when_it_is_told() {
+    let (mut served, _) = served(&[Turn(&[shell("sleep 600")])]);
+    let session = served.create("Sleep.");
+    until("the command runs", || {
+        let events = served.events(&session);
+        events.last().filter(|last| last["sandbox"] == "work").map(drop)
+    });
+    let idle = format!("/v1/sessions/{session}/resume");
+    assert_eq!(served.post(&idle, &json!({})).0, 202);
+    assert_eq!(served.post(&format!("/v1/sessions/{session}/interrupt"), &json!({})).0, 202);
+    served.await_status(&session, "interrupted");
+    let again = served.post(&format!("/v1/sessions/{session}/interrupt"), &json!({}));
+    assert_eq!(again.0, 409, "{again:?}");
+    served.process.signal(Signal::TERM);
+    let Served { process, .. } = served;
+    assert_eq!(process.end().code, Some(0));
+}
