@@ -24,7 +24,7 @@ use crate::network::{self, GateEgress};
 use crate::paths::Paths;
 use crate::rules::ConfiguredRules;
 use crate::sandbox::no_sandbox;
-use crate::{models, rules, session};
+use crate::{models, rules};
 
 /// The hidden mode in which this program is the spawner of native sandboxes.
 pub(crate) const SPAWNER_MODE: &str = "native-spawner";
@@ -75,10 +75,10 @@ pub(crate) async fn sqlite(paths: &Paths) -> Outcome<Sqlite> {
     })
 }
 
-/// Who the person of this machine is, and in which groups.
-pub(crate) fn scope(config: &Config) -> Outcome<Option<Scope>> {
+/// Who a person is, and in which groups.
+pub(crate) fn scope(config: &Config, who: &str) -> Outcome<Option<Scope>> {
     let people = rules::people(&config.policy)?;
-    Ok(session::WHO.parse().ok().and_then(|who| people.authenticate(&who)))
+    Ok(who.parse().ok().and_then(|who| people.authenticate(&who)))
 }
 
 /// The ways to servers of tools, by the names that the configuration has for them.

@@ -39,7 +39,13 @@ impl Question {
         let unknown = || RequestError::not_found(format!("nothing that waits is called `{id}`"));
         let (name, effect) = id.rsplit_once('.').ok_or_else(unknown)?;
         let effect = Seq(effect.parse().map_err(|_| unknown())?);
-        let (session, state) = server.state(person, name).await.map_err(|_| unknown())?;
+        let session = SessionId::new(name).ok_or_else(unknown)?;
+        let engine = &server.parts.engine;
+        let state = engine.state(&session).await.map_err(|_| unknown())?;
+        let is_own = state.spec().is_some_and(|spec| spec.principal == person);
+        if !is_own && !engine.asks(&state, effect, person) {
+            return Err(unknown());
+        }
         let asked = state.asked().find(|(known, _, _)| *known == effect);
         let asked = asked.map(|(_, _, asked)| asked.clone()).ok_or_else(|| {
             let text = format!("nobody is asked about {id} any more");

@@ -99,6 +99,7 @@ pub(crate) async fn follow(
     headers: HeaderMap,
 ) -> Result<Frames, RequestError> {
     let (session, _) = server.state(&person.name, &session).await?;
+    let standing_now = server.listing.one(&server.parts, &session).await?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let events = Follower::new(&server, session.clone(), Seq(last.unwrap_or(query.after)));
     let events = stream::unfold(events, async |mut follower| {
@@ -106,18 +107,19 @@ pub(crate) async fn follow(
         let frame = follower.next().await.ok()?.frame()?;
         Some((frame, follower))
     });
-    let ours = move |update: &Update| matches!(update, Update::Session(info) if info.id == session.as_str());
+    let ours = move |update: &Update| matches!(update, Update::Session(_, info) if info.id == session.as_str());
     let standing = updates(server, person.name).filter(move |update| {
         let is_ours = ours(update);
         async move { is_ours }
     });
     let standing = standing.filter_map(async |update| match update {
-        Update::Session(info) => Some(named("session", &*info)),
+        Update::Session(_, info) => Some(named("session", &*info)),
         Update::Approvals => None,
     });
     // It ends when there are no more events.
     let events = events.map(Some).chain(stream::iter([None]));
-    let all = stream::select(events, standing.map(Some));
+    let first = stream::iter([Some(named("session", &*standing_now))]);
+    let all = first.chain(stream::select(events, standing.map(Some)));
     Ok(sse(all.take_while(|frame| std::future::ready(frame.is_some())).filter_map(async |it| it)))
 }
 
@@ -132,10 +134,9 @@ fn updates(server: Server, person: String) -> impl Stream<Item = Update> + Send 
                 came = updates.recv() => came,
             };
             match came {
-                Ok((whose, update)) if whose == person => {
-                    return Some((update, (updates, ends, person)));
-                }
-                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Ok(Update::Session(whose, _)) if whose != person => {}
+                Ok(update) => return Some((update, (updates, ends, person))),
+                Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return None,
             }
         }
@@ -155,7 +156,7 @@ pub(crate) async fn all(Extract(server): Extract<Server>, person: Person) -> Fra
         let (server, person) = told.clone();
         async move {
             match update {
-                Update::Session(info) => Some(named("session", &*info)),
+                Update::Session(_, info) => Some(named("session", &*info)),
                 Update::Approvals => {
                     let waiting = server.listing.approvals(&server.parts, &person).await.ok()?;
                     Some(named("approvals", &waiting))

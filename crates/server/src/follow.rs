@@ -1,7 +1,7 @@
 //! Follows one session: its events in order and without a gap, with live output between.
 
 use axum::response::sse::Event as Frame;
-use outrigger_agent::{Record, Seq, SessionId};
+use outrigger_agent::{Event, Record, Seq, SessionId};
 use outrigger_api::{LiveFrame, LiveKind};
 use outrigger_engine::{LiveOutput, Notice};
 use serde::Serialize;
@@ -23,6 +23,10 @@ pub(crate) struct Follower {
     given: Seq,
     /// Events that come next.
     queue: VecDeque<Record>,
+    /// What effects that were under way at the beginning had put out.
+    early: VecDeque<(Seq, LiveOutput)>,
+    /// Whether the queue reaches to where the journal ended when it was looked at last.
+    is_current: bool,
     ends_at: Instant,
 }
 
@@ -37,19 +41,26 @@ pub(crate) enum Followed {
 impl Follower {
     pub(crate) fn new(server: &Server, session: SessionId, after: Seq) -> Self {
         // Before the first look into the journal, so that nothing falls between.
-        let notices = server.hub.follow(&session);
+        let (notices, early) = server.hub.follow(&session);
         let ends_at = Instant::now() + Duration::from_millis(limits::STREAM_MS_MAX);
         let (server, queue) = (server.clone(), VecDeque::new());
-        Self { server, session, notices, given: after, queue, ends_at }
+        Self { server, session, notices, given: after, queue, early, is_current: false, ends_at }
     }
 
     /// What comes next. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Followed, RequestError> {
-        self.look().await?;
         loop {
+            self.look().await?;
             if let Some(record) = self.queue.pop_front() {
                 self.given = record.seq;
+                if let Event::Settled { effect, .. } = &record.event {
+                    self.early.retain(|(of, _)| of != effect);
+                }
                 return Ok(Followed::Event(record));
+            }
+            if let Some((effect, live)) = self.early.pop_front() {
+                // Not before every event that there was, the end of the effect among them.
+                return Ok(Followed::Live(frame(effect, live)));
             }
             tokio::select! {
                 biased;
@@ -59,7 +70,7 @@ impl Follower {
                         self.queue.push_back((*record).clone());
                     }
                     Ok(Notice::Appended(record)) if record.seq <= self.given => {}
-                    Ok(Notice::Appended(_)) | Err(RecvError::Lagged(_)) => self.look().await?,
+                    Ok(Notice::Appended(_)) | Err(RecvError::Lagged(_)) => self.is_current = false,
                     Ok(Notice::Live(effect, live)) => {
                         return Ok(Followed::Live(frame(effect, live)));
                     }
@@ -68,15 +79,14 @@ impl Follower {
                         let (effect, kind) = (0, LiveKind::Warning);
                         return Ok(Followed::Live(LiveFrame { effect, kind, text: text.detail }));
                     }
-                    Err(RecvError::Closed) => self.notices = self.server.hub.follow(&self.session),
+                    Err(RecvError::Closed) => self.notices = self.server.hub.follow(&self.session).0,
                 },
                 () = tokio::time::sleep(Duration::from_millis(limits::FOREIGN_POLL_MS)) => {
                     if Instant::now() >= self.ends_at {
                         return Ok(Followed::End);
                     }
-                    if self.server.parts.journal.head(&self.session).await? > self.given {
-                        self.look().await?;
-                    }
+                    let head = self.server.parts.journal.head(&self.session).await?;
+                    self.is_current = head <= self.given;
                 }
             }
         }
@@ -84,8 +94,9 @@ impl Follower {
 
     /// Takes what the journal has beyond what was given, a page of it.
     async fn look(&mut self) -> Result<(), RequestError> {
-        if self.queue.is_empty() {
+        if self.queue.is_empty() && !self.is_current {
             let page = self.server.parts.journal.load(&self.session, self.given).await?;
+            self.is_current = page.more_after.is_none();
             self.queue.extend(page.records);
         }
         Ok(())

@@ -12,6 +12,10 @@ pub const LISTING_POLL_MS: u64 = 500;
 pub const LISTING_SESSIONS_MAX: usize = 1_000;
 /// Notices that a slow follower may be behind before it reads the journal again.
 pub const NOTICES_MAX: usize = 1_024;
+/// Of what an effect that is under way put out last, for those who come late.
+pub const TAIL_BYTES_MAX: usize = 64 << 10;
+/// In so many pieces.
+pub const TAIL_PIECES_MAX: usize = 4_096;
 /// Sessions of which what a list shows is kept.
 pub const LISTED_MAX: usize = 20_000;
 /// From its making on, a link logs a browser in.

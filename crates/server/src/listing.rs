@@ -16,9 +16,9 @@ const RUNNING: &str = "running";
 /// What is told to those who look at all sessions.
 #[derive(Debug, Clone)]
 pub(crate) enum Update {
-    /// A session stands otherwise.
-    Session(Arc<SessionInfo>),
-    /// What waits for a person is otherwise. Each asks for what is theirs.
+    /// A session of this person stands otherwise.
+    Session(String, Arc<SessionInfo>),
+    /// What waits is otherwise. Everybody looks what of it is for them.
     Approvals,
 }
 
@@ -32,11 +32,19 @@ struct ListedSession {
     info: Arc<SessionInfo>,
 }
 
+/// How a session stood when it was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Look {
+    head: Seq,
+    driven: bool,
+    waits: bool,
+}
+
 /// The sessions that were looked at.
 #[derive(Debug)]
 pub(crate) struct Listing {
     known: Mutex<HashMap<SessionId, ListedSession>>,
-    updates: broadcast::Sender<(String, Update)>,
+    updates: broadcast::Sender<Update>,
 }
 
 impl Default for Listing {
@@ -47,8 +55,8 @@ impl Default for Listing {
 }
 
 impl Listing {
-    /// What is told from now on, with whose it is.
-    pub(crate) fn listen(&self) -> broadcast::Receiver<(String, Update)> {
+    /// What is told from now on.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<Update> {
         self.updates.subscribe()
     }
 
@@ -132,7 +140,7 @@ impl Listing {
     /// Looks again and again, while anybody wants to know. What can't be read now is looked
     /// at the next time.
     pub(crate) async fn watch(self: Arc<Self>, parts: &Services) {
-        let mut looked: HashMap<SessionId, (Seq, bool)> = HashMap::new();
+        let mut looked: HashMap<SessionId, Look> = HashMap::new();
         loop {
             tokio::time::sleep(Duration::from_millis(limits::LISTING_POLL_MS)).await;
             if self.updates.receiver_count() == 0 {
@@ -145,22 +153,23 @@ impl Listing {
             for row in rows {
                 let before = looked.get(&row.session).copied();
                 let Ok(listed) = self.listed(parts, &row).await else { continue };
-                let now = (listed.head, listed.driven);
+                let waits = listed.info.approvals > 0;
+                let now = Look { head: listed.head, driven: listed.driven, waits };
                 looked.insert(row.session, now);
-                if before != Some(now) && !is_first {
-                    self.tell(listed);
+                if before == Some(now) || is_first {
+                    continue;
                 }
+                // Nobody listening is fine.
+                if waits || before.is_some_and(|before| before.waits) {
+                    drop(self.updates.send(Update::Approvals));
+                }
+                drop(self.updates.send(Update::Session(listed.person, listed.info)));
             }
         }
     }
 
-    fn tell(&self, listed: ListedSession) {
-        // Nobody listening is fine.
-        drop(self.updates.send((listed.person.clone(), Update::Approvals)));
-        drop(self.updates.send((listed.person, Update::Session(listed.info))));
-    }
-
-    /// Everything that waits for a person, newest sessions first.
+    /// Everything that waits for a person, newest sessions first: all of their own sessions, and
+    /// of those of others what the rules ask them about.
     pub(crate) async fn approvals(
         &self,
         parts: &Services,
@@ -170,9 +179,13 @@ impl Listing {
         let mut data = Vec::new();
         for row in rows.iter().filter(|row| row.status == outrigger_agent::State::WAITS) {
             let listed = self.listed(parts, row).await?;
-            if listed.person == person && listed.info.approvals > 0 {
+            if listed.info.approvals > 0 {
                 let state = parts.engine.state(&row.session).await?;
-                data.extend(convert::approvals(row, &state));
+                let is_own = listed.person == person;
+                let all = convert::approvals(row, &state);
+                data.extend(all.filter(|asked| {
+                    is_own || parts.engine.asks(&state, Seq(asked.effect), person)
+                }));
             }
         }
         Ok(ApprovalList { data })

@@ -59,6 +59,18 @@ impl Engine {
         .await
     }
 
+    /// Whether a person may approve what waits although the session is none of theirs: the rules
+    /// name whom they ask, and the person is among those.
+    #[must_use]
+    pub fn asks(&self, state: &State, effect: Seq, person: &str) -> bool {
+        let asked = state.effect(effect).and_then(|effect| effect.asked.as_ref());
+        let Some(asked) = asked.filter(|asked| asked.budget.is_none()) else { return false };
+        let names = !asked.approvers.is_empty() || !asked.escalates.is_empty();
+        let yes = Answer::Approved { rule_set: asked.rule_set, seen: None, standing: None };
+        let now_ms = self.parts.clock.now_ms();
+        names && self.entitled(state, effect, person, &yes, now_ms).is_ok()
+    }
+
     /// Who approves has to be asked by every rule that asks. Refusing, and wishing for
     /// something else that is then asked about, is open to whoever takes part.
     fn entitled(

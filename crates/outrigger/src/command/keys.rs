@@ -1,6 +1,7 @@
 //! `outrigger keys`: who is let in by `outrigger serve`.
 
 use clap::{Args, Subcommand, value_parser};
+use outrigger_policy::Principal;
 use outrigger_server::{NewKey, limits, new_key};
 use outrigger_store::{KeyKind, Keys as _, StoredKey};
 use serde_json::json;
@@ -33,6 +34,8 @@ pub(crate) struct Link {
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7373")]
     url: String,
     #[command(flatten)]
+    of: KeyOwner,
+    #[command(flatten)]
     output: Output,
 }
 
@@ -45,7 +48,25 @@ pub(crate) struct CreateKey {
     #[arg(long, value_name = "N", default_value_t = limits::BEARER_MS_DEFAULT / MILLISECONDS_OF_A_DAY, value_parser = value_parser!(u64).range(1..=3_650))]
     days: u64,
     #[command(flatten)]
+    of: KeyOwner,
+    #[command(flatten)]
     output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyOwner {
+    /// Who comes with it, by the name that rules have for them: their sessions are theirs alone.
+    #[arg(long, value_name = "NAME", value_parser = person)]
+    person: Option<String>,
+}
+
+/// A person as rules write them.
+fn person(said: &str) -> Result<String, String> {
+    let name = said.strip_prefix("person:").unwrap_or(said);
+    match format!("person:{name}").parse() {
+        Ok(Principal::Person(_)) => Ok(format!("person:{name}")),
+        Ok(_) | Err(_) => Err("a name has letters, digits and `._-`".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -76,21 +97,22 @@ impl Keys {
 pub(crate) async fn execute(paths: &Paths, asked: Keys) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let keys = &*store.sqlite;
-    let make = async |kind, label: &str, lives_ms| {
-        let of = (kind, session::WHO, label);
+    let make = async |kind, owner: &KeyOwner, label: &str, lives_ms| {
+        let of = (kind, owner.person.as_deref().unwrap_or(session::WHO), label);
         let made = new_key(keys, of, (session::now_ms(), lives_ms)).await;
         made.map_err(|error| Failure::new(Kind::Storage, error.detail))
     };
     match asked {
         Keys::Link(asked) => {
-            let made = make(KeyKind::Link, "a link", limits::LINK_MS_MAX).await?;
+            let made = make(KeyKind::Link, &asked.of, "a link", limits::LINK_MS_MAX).await?;
             let url = asked.url.trim_end_matches('/');
             let link = format!("{url}/login?token={}", made.secret);
             given(&made, &link, asked.output)
         }
         Keys::Create(asked) => {
             let made =
-                make(KeyKind::Bearer, &asked.label, asked.days * MILLISECONDS_OF_A_DAY).await?;
+                make(KeyKind::Bearer, &asked.of, &asked.label, asked.days * MILLISECONDS_OF_A_DAY)
+                    .await?;
             given(&made, &made.secret, asked.output)
         }
         Keys::Ls(asked) => ls(&keys.keys(session::now_ms()).await?, asked.output),

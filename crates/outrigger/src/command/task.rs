@@ -137,7 +137,7 @@ pub(crate) async fn open(
             sandbox.template = project.template.clone().or(chosen);
         }
     }
-    let (skills, labels) = told_of_skills(config, &store).await?.unwrap_or_default();
+    let (skills, labels) = told_of_skills(config, &store, &task.who).await?.unwrap_or_default();
     spec.system.push_str(&skills);
     Back::settle(paths, &session, task.apply)?;
     engine.open_labelled(&session, spec, labels, task.messages).await?;
@@ -188,8 +188,9 @@ async fn give_back(paths: &Paths, config: &Config, store: &Store) -> Outcome {
 async fn told_of_skills(
     config: &Config,
     store: &Store,
+    who: &str,
 ) -> Outcome<Option<(String, BTreeSet<String>)>> {
-    let Some(scope) = compose::scope(config)? else { return Ok(None) };
+    let Some(scope) = compose::scope(config, who)? else { return Ok(None) };
     let prompt = skills::prompt(&*store.entries, &scope, &config.skills).await;
     prompt.map_err(|error| Failure::new(Kind::Storage, format!("skills: {error}")))
 }

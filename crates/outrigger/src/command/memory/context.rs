@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::paths::Paths;
+use crate::session;
 use crate::show::Screen;
 
 /// The memory scopes, and who looks at them.
@@ -28,7 +29,8 @@ pub(crate) struct MemoryContext {
 impl MemoryContext {
     pub(crate) async fn open(paths: &Paths, output: Output) -> Outcome<Self> {
         let config = Config::of_files(paths.configs())?;
-        let scope = compose::scope(&config)?.expect("the person of this machine is one");
+        let scope =
+            compose::scope(&config, session::WHO)?.expect("the person of this machine is one");
         let store = compose::store(paths).await?;
         let screen = Screen::new(output);
         let json = output.json.is_some();
