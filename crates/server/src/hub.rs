@@ -6,20 +6,21 @@ use outrigger_engine::{Feed, LiveOutput, Notice};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::broadcast::{self, Receiver, Sender};
+use tokio::sync::broadcast::{Receiver, Sender};
 
 use crate::limits;
 
 /// What is known of a session that somebody follows, or in which something is under way.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Channel {
-    followers: Sender<Notice>,
+    followers: Option<Sender<Notice>>,
     tails: BTreeMap<Seq, Tail>,
 }
 
-impl Default for Channel {
-    fn default() -> Self {
-        Self { followers: broadcast::channel(limits::NOTICES_MAX).0, tails: BTreeMap::new() }
+impl Channel {
+    fn is_idle(&self) -> bool {
+        let followed = self.followers.as_ref().is_some_and(|it| it.receiver_count() > 0);
+        self.tails.is_empty() && !followed
     }
 }
 
@@ -47,11 +48,14 @@ impl Hub {
         session: &SessionId,
     ) -> (Receiver<Notice>, VecDeque<(Seq, LiveOutput)>) {
         let mut channels = self.channels();
+        channels.retain(|_, channel| !channel.is_idle());
         let channel = channels.entry(session.clone()).or_default();
         let tails = channel.tails.iter();
         let early =
             tails.flat_map(|(effect, tail)| tail.pieces.iter().map(|it| (*effect, it.clone())));
-        (channel.followers.subscribe(), early.collect())
+        let early = early.collect();
+        let followers = channel.followers.get_or_insert_with(|| Sender::new(limits::NOTICES_MAX));
+        (followers.subscribe(), early)
     }
 
     /// Forwards, as long as there is somebody who tells. What is missed here is in the journal,
@@ -72,19 +76,19 @@ impl Hub {
 
     fn pass_on(&self, session: &SessionId, notice: Notice) {
         let mut channels = self.channels();
-        let channel = channels.entry(session.clone()).or_default();
-        match &notice {
-            Notice::Live(effect, live) => channel.tails.entry(*effect).or_default().add(live),
-            Notice::Appended(record) => {
-                if let Event::Settled { effect, .. } = &record.event {
-                    channel.tails.remove(effect);
-                }
-            }
-            Notice::Warning(_) => {}
+        if let Notice::Live(effect, live) = &notice {
+            let channel = channels.entry(session.clone()).or_default();
+            channel.tails.entry(*effect).or_default().add(live);
         }
-        // Fails where nobody follows.
-        drop(channel.followers.send(notice));
-        if channel.tails.is_empty() && channel.followers.receiver_count() == 0 {
+        let Some(channel) = channels.get_mut(session) else { return };
+        if let Notice::Appended(record) = &notice
+            && let Event::Settled { effect, .. } = &record.event
+        {
+            channel.tails.remove(effect);
+        }
+        // Fails where nobody follows any more.
+        channel.followers.iter().for_each(|followers| drop(followers.send(notice.clone())));
+        if channel.is_idle() {
             channels.remove(session);
         }
     }

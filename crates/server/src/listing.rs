@@ -1,6 +1,6 @@
 //! How sessions stand, as a list shows them: kept as long as nothing is appended to them.
 
-use outrigger_agent::{Seq, SessionId};
+use outrigger_agent::{Seq, SessionId, State};
 use outrigger_api::{ApprovalList, SessionInfo};
 use outrigger_store::{Before, SessionRow};
 use std::collections::HashMap;
@@ -12,6 +12,11 @@ use crate::{RequestError, Services, convert, limits};
 
 /// How a row stands whose turn runs.
 const RUNNING: &str = "running";
+
+/// Whether somebody drives a session whose turn runs. Of one that does not run nobody asks.
+fn drives(parts: &Services, row: &SessionRow) -> bool {
+    row.status != RUNNING || parts.host.is_driven(&row.session.root())
+}
 
 /// What is told to those who look at all sessions.
 #[derive(Debug, Clone)]
@@ -66,8 +71,7 @@ impl Listing {
         parts: &Services,
         row: &SessionRow,
     ) -> Result<ListedSession, RequestError> {
-        // Of one that does not run nobody asks.
-        let driven = row.status != RUNNING || parts.host.is_driven(&row.session.root());
+        let driven = drives(parts, row);
         let known = self.known().get(&row.session).cloned();
         if let Some(known) = known.filter(|it| it.head == row.head && it.driven == driven) {
             return Ok(known);
@@ -151,14 +155,13 @@ impl Listing {
             let Ok(rows) = parts.journal.sessions(None, max).await else { continue };
             let is_first = looked.is_empty();
             for row in rows {
-                let before = looked.get(&row.session).copied();
-                let Ok(listed) = self.listed(parts, &row).await else { continue };
-                let waits = listed.info.approvals > 0;
-                let now = Look { head: listed.head, driven: listed.driven, waits };
-                looked.insert(row.session, now);
+                let (driven, waits) = (drives(parts, &row), row.status == State::WAITS);
+                let now = Look { head: row.head, driven, waits };
+                let before = looked.insert(row.session.clone(), now);
                 if before == Some(now) || is_first {
                     continue;
                 }
+                let Ok(listed) = self.listed(parts, &row).await else { continue };
                 // Nobody listening is fine.
                 if waits || before.is_some_and(|before| before.waits) {
                     drop(self.updates.send(Update::Approvals));
@@ -177,7 +180,7 @@ impl Listing {
     ) -> Result<ApprovalList, RequestError> {
         let rows = parts.journal.sessions(None, limits::LISTING_SESSIONS_MAX).await?;
         let mut data = Vec::new();
-        for row in rows.iter().filter(|row| row.status == outrigger_agent::State::WAITS) {
+        for row in rows.iter().filter(|row| row.status == State::WAITS) {
             let listed = self.listed(parts, row).await?;
             if listed.info.approvals > 0 {
                 let state = parts.engine.state(&row.session).await?;

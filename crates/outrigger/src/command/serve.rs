@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::config::Config;
+use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Limits, Model, Net, Output};
 use crate::paths::Paths;
@@ -113,6 +113,10 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
             .hint("Name a directory that is there with --dir.")
     })?;
     let screen = Screen::new(asked.output);
+    if matches!(model, ModelChoice::Unset) {
+        let text = "! no model is chosen: `outrigger init` says which there are; then begin anew";
+        screen.note(Tone::Warning, text);
+    }
     let tree = workspace::tree(&dir)?;
     // Who begins the server is the last who can be asked.
     trust::ask(paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
