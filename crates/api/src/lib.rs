@@ -10,6 +10,7 @@
 
 mod approval;
 mod changes;
+mod checkpoint;
 mod event;
 pub mod limits;
 mod problem;
@@ -18,6 +19,7 @@ mod stream;
 
 pub use approval::{AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview};
 pub use changes::{AppliedChanges, ApplyChanges, ChangedFile, FileChangeKind, WorkspaceChanges};
+pub use checkpoint::{CheckpointInfo, CheckpointList, ForkSession, RewindSession};
 pub use event::{
     ApprovalKind, EffectKind, EffectOutcome, EventKind, EventList, HostFlow, MessageAuthor,
     ReplyPart, SessionEvent, VerdictKind,

@@ -86,7 +86,7 @@ pub(crate) async fn one(
     let Question { session, state, effect, asked } = &question;
     let mut info = convert::approval(session, &title, state, (*effect, asked));
     if question.changes_file() {
-        let preview = server.parts.host.preview(session, *effect).await?;
+        let preview = server.parts.disks.preview(session, *effect).await?;
         info.preview = preview.map(|it| ApprovalPreview { diff: it.diff, seen: it.name });
     }
     Ok(Json(info))
@@ -139,7 +139,7 @@ async fn looked_at(
     if !question.changes_file() {
         return Ok(None);
     }
-    let Some(now) = server.parts.host.preview(&question.session, question.effect).await? else {
+    let Some(now) = server.parts.disks.preview(&question.session, question.effect).await? else {
         return Ok(None);
     };
     match seen {

@@ -26,7 +26,7 @@ pub(crate) async fn all(
     Name(session): Name,
 ) -> Result<Json<WorkspaceChanges>, RequestError> {
     let (session, _) = server.state(&person.name, &session).await?;
-    let taken = server.parts.host.changes(&session).await?;
+    let taken = server.parts.disks.changes(&session).await?;
     let text = String::from_utf8_lossy(&taken.patch);
     let shown = &text[..text.floor_char_boundary(PATCH_BYTES_MAX)];
     Ok(Json(WorkspaceChanges {
@@ -52,7 +52,7 @@ pub(crate) async fn patch(
     Name(session): Name,
 ) -> Result<Response, RequestError> {
     let (session, _) = server.state(&person.name, &session).await?;
-    let taken = server.parts.host.changes(&session).await?;
+    let taken = server.parts.disks.changes(&session).await?;
     let file = format!("attachment; filename=\"{session}.patch\"");
     let headers =
         [(header::CONTENT_TYPE, "text/x-patch".to_owned()), (header::CONTENT_DISPOSITION, file)];
@@ -83,5 +83,5 @@ pub(crate) async fn apply(
         let text = format!("session {session} works on it: wait until it answered, or stop it");
         return Err(RequestError::new(ProblemCode::Conflict, text));
     }
-    server.parts.host.apply(&session, asked).await.map(Json)
+    server.parts.disks.apply(&session, asked).await.map(Json)
 }

@@ -108,7 +108,7 @@ pub(crate) async fn follow(
         Some((frame, follower))
     });
     let ours = move |update: &Update| matches!(update, Update::Session(_, info) if info.id == session.as_str());
-    let standing = updates(server, person.name).filter(move |update| {
+    let standing = updates(&server, person.name).await?.filter(move |update| {
         let is_ours = ours(update);
         async move { is_ours }
     });
@@ -124,10 +124,13 @@ pub(crate) async fn follow(
 }
 
 /// What is told to a person of all their sessions.
-fn updates(server: Server, person: String) -> impl Stream<Item = Update> + Send {
-    let updates = server.listing.listen();
+async fn updates(
+    server: &Server,
+    person: String,
+) -> Result<impl Stream<Item = Update> + Send + use<>, RequestError> {
+    let updates = server.listing.listen(&server.parts).await?;
     let ends = server.ends.clone();
-    stream::unfold((updates, ends, person), async |(mut updates, ends, person)| {
+    Ok(stream::unfold((updates, ends, person), async |(mut updates, ends, person)| {
         loop {
             let came = tokio::select! {
                 () = ended(ends.clone()) => return None,
@@ -140,7 +143,7 @@ fn updates(server: Server, person: String) -> impl Stream<Item = Update> + Send 
                 Err(RecvError::Closed) => return None,
             }
         }
-    })
+    }))
 }
 
 /// Follows all sessions: `event: session` has a `SessionInfo` that stands otherwise than before,
@@ -149,9 +152,12 @@ fn updates(server: Server, person: String) -> impl Stream<Item = Update> + Send 
     (status = 200, body = String, content_type = "text/event-stream"),
     (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
 ))]
-pub(crate) async fn all(Extract(server): Extract<Server>, person: Person) -> Frames {
+pub(crate) async fn all(
+    Extract(server): Extract<Server>,
+    person: Person,
+) -> Result<Frames, RequestError> {
     let told = (server.clone(), person.name.clone());
-    let updates = updates(server, person.name);
+    let updates = updates(&server, person.name).await?;
     let frames = updates.filter_map(move |update| {
         let (server, person) = told.clone();
         async move {
@@ -164,5 +170,5 @@ pub(crate) async fn all(Extract(server): Extract<Server>, person: Person) -> Fra
             }
         }
     });
-    sse(frames)
+    Ok(sse(frames))
 }

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use outrigger_agent::{FileBaseline, Seq, SessionId};
-use outrigger_api::{AppliedChanges, ApplyChanges, ChangedFile, CreateSession, ServerInfo};
+use outrigger_agent::SessionId;
+use outrigger_api::{CreateSession, ServerInfo};
 
 use crate::RequestError;
 
@@ -35,53 +35,4 @@ pub trait SessionHost: Send + Sync + Debug {
 
     /// Whether anybody drives a session whose turn runs.
     fn is_driven(&self, session: &SessionId) -> bool;
-
-    /// What a session changed in its workspace, as it is now.
-    ///
-    /// # Errors
-    /// Where its sandbox can't be reached.
-    async fn changes(&self, session: &SessionId) -> Result<TakenChanges, RequestError>;
-
-    /// Writes what a session changed back into the directory that it began with: all of it or
-    /// nothing. What programs run or obey by themselves has to be accepted.
-    ///
-    /// # Errors
-    /// While its turn runs; where files changed meanwhile; for what has to be accepted.
-    async fn apply(
-        &self,
-        session: &SessionId,
-        asked: ApplyChanges,
-    ) -> Result<AppliedChanges, RequestError>;
-
-    /// What an effect that waits would make of a file. Nothing for one that changes none.
-    ///
-    /// # Errors
-    /// Where its sandbox can't be reached.
-    async fn preview(
-        &self,
-        session: &SessionId,
-        effect: Seq,
-    ) -> Result<Option<FilePreview>, RequestError>;
-}
-
-/// What a session changed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TakenChanges {
-    /// The files, in the order of their paths.
-    pub files: Vec<ChangedFile>,
-    /// All of it, for `git apply`.
-    pub patch: Vec<u8>,
-    /// What a person has to know before it is written back.
-    pub warnings: Vec<String>,
-}
-
-/// What an effect would make of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilePreview {
-    /// A unified diff.
-    pub diff: String,
-    /// By which a person says that this is what they looked at.
-    pub name: String,
-    /// The file that it was made from.
-    pub seen: FileBaseline,
 }

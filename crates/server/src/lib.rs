@@ -1,7 +1,8 @@
 //! The server: HTTP, streams and the page, in handlers of a few lines.
 //!
 //! Owns who is let in, how journals become what `outrigger_api` says, and how followers hear
-//! of events in order. What opens and drives sessions is handed in as a [`SessionHost`]. Must
+//! of events in order. What opens and drives sessions is handed in as a [`SessionHost`], what looks into
+//! their sandboxes as [`SessionDisks`]. Must
 //! never decide what a person may do to an effect (that is `policy`, asked by `engine`), and
 //! never perform one.
 //!
@@ -11,7 +12,9 @@
 
 mod approvals;
 mod changes;
+mod checkpoints;
 mod convert;
+mod disks;
 mod error;
 mod events;
 mod follow;
@@ -28,8 +31,9 @@ mod server;
 mod serving;
 mod sessions;
 
+pub use disks::{FilePreview, SessionDisks, TakenChanges};
 pub use error::RequestError;
-pub use host::{FilePreview, SessionHost, TakenChanges};
+pub use host::SessionHost;
 pub use login::{NewKey, new_key};
 pub use parts::{Origins, Services};
 pub use router::openapi;

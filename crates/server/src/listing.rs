@@ -18,6 +18,17 @@ fn drives(parts: &Services, row: &SessionRow) -> bool {
     row.status != RUNNING || parts.host.is_driven(&row.session.root())
 }
 
+/// How the newest sessions stand.
+async fn look(parts: &Services) -> Result<Vec<(SessionRow, Look)>, RequestError> {
+    let rows = parts.journal.sessions(None, limits::LISTING_SESSIONS_MAX).await?;
+    let one = |row: SessionRow| {
+        let (driven, waits) = (drives(parts, &row), row.status == State::WAITS);
+        let now = Look { head: row.head, driven, waits };
+        (row, now)
+    };
+    Ok(rows.into_iter().map(one).collect())
+}
+
 /// What is told to those who look at all sessions.
 #[derive(Debug, Clone)]
 pub(crate) enum Update {
@@ -50,19 +61,30 @@ struct Look {
 pub(crate) struct Listing {
     known: Mutex<HashMap<SessionId, ListedSession>>,
     updates: broadcast::Sender<Update>,
+    /// How the newest stood when they were looked at last, while anybody wants to know.
+    looked: tokio::sync::Mutex<Option<HashMap<SessionId, Look>>>,
 }
 
 impl Default for Listing {
     fn default() -> Self {
         let (updates, _) = broadcast::channel(limits::NOTICES_MAX);
-        Self { known: Mutex::default(), updates }
+        Self { known: Mutex::default(), updates, looked: tokio::sync::Mutex::default() }
     }
 }
 
 impl Listing {
-    /// What is told from now on.
-    pub(crate) fn listen(&self) -> broadcast::Receiver<Update> {
-        self.updates.subscribe()
+    /// What is told from now on: whatever is otherwise than it stands now.
+    pub(crate) async fn listen(
+        &self,
+        parts: &Services,
+    ) -> Result<broadcast::Receiver<Update>, RequestError> {
+        let updates = self.updates.subscribe();
+        let mut looked = self.looked.lock().await;
+        if looked.is_none() {
+            *looked =
+                Some(look(parts).await?.into_iter().map(|(row, now)| (row.session, now)).collect());
+        }
+        Ok(updates)
     }
 
     /// A session of a row, with the person whose it is.
@@ -144,29 +166,28 @@ impl Listing {
     /// Looks again and again, while anybody wants to know. What can't be read now is looked
     /// at the next time.
     pub(crate) async fn watch(self: Arc<Self>, parts: &Services) {
-        let mut looked: HashMap<SessionId, Look> = HashMap::new();
         loop {
             tokio::time::sleep(Duration::from_millis(limits::LISTING_POLL_MS)).await;
+            let mut looked = self.looked.lock().await;
             if self.updates.receiver_count() == 0 {
-                looked.clear();
-                continue;
+                *looked = None;
             }
-            let max = limits::LISTING_SESSIONS_MAX;
-            let Ok(rows) = parts.journal.sessions(None, max).await else { continue };
-            let is_first = looked.is_empty();
-            for row in rows {
-                let (driven, waits) = (drives(parts, &row), row.status == State::WAITS);
-                let now = Look { head: row.head, driven, waits };
+            let Some(looked) = &mut *looked else { continue };
+            let Ok(rows) = look(parts).await else { continue };
+            let mut asks = false;
+            for (row, now) in rows {
                 let before = looked.insert(row.session.clone(), now);
-                if before == Some(now) || is_first {
+                if before == Some(now) {
                     continue;
                 }
-                let Ok(listed) = self.listed(parts, &row).await else { continue };
-                // Nobody listening is fine.
-                if waits || before.is_some_and(|before| before.waits) {
-                    drop(self.updates.send(Update::Approvals));
+                asks |= now.waits || before.is_some_and(|before| before.waits);
+                if let Ok(listed) = self.listed(parts, &row).await {
+                    // Nobody listening is fine.
+                    drop(self.updates.send(Update::Session(listed.person, listed.info)));
                 }
-                drop(self.updates.send(Update::Session(listed.person, listed.info)));
+            }
+            if asks {
+                drop(self.updates.send(Update::Approvals));
             }
         }
     }

@@ -14,7 +14,7 @@ use outrigger_store::{KeyKind, Keys, StoredKey};
 use serde::Deserialize;
 
 use crate::input::QueryParams;
-use crate::{RequestError, Server, limits};
+use crate::{RequestError, Server, limits, page};
 
 /// The cookie of a browser that is logged in.
 const COOKIE: &str = "outrigger";
@@ -144,11 +144,21 @@ pub(crate) struct LinkQuery {
     next: Option<String>,
 }
 
-/// Logs a browser in, once for each link.
+/// Logs a browser in, once for each link. Whoever comes here is a person: they get a page.
 pub(crate) async fn login(
     Extract(server): Extract<Server>,
     QueryParams(link): QueryParams<LinkQuery>,
-) -> Result<Response, RequestError> {
+) -> Response {
+    match logged_in(&server, link).await {
+        Err(error) if error.code == ProblemCode::Unauthenticated => {
+            page::says(&error).into_response()
+        }
+        Err(error) => error.into_response(),
+        Ok(response) => response,
+    }
+}
+
+async fn logged_in(server: &Server, link: LinkQuery) -> Result<Response, RequestError> {
     let (keys, now_ms) = (&server.parts.keys, server.now_ms());
     let used = || {
         RequestError::new(ProblemCode::Unauthenticated, "this link was used, or is too old")
@@ -171,8 +181,7 @@ pub(crate) async fn login(
     // Only a page of ours: `//elsewhere` would be another site.
     let next = link.next.filter(|next| next.starts_with('/') && !next.starts_with("//"));
     let next = next.filter(|next| !next.contains('\\')).unwrap_or_else(|| "/".to_owned());
-    Ok((StatusCode::OK, [(header::SET_COOKIE, cookie)], crate::page::leads_to(&next))
-        .into_response())
+    Ok((StatusCode::OK, [(header::SET_COOKIE, cookie)], page::leads_to(&next)).into_response())
 }
 
 fn random() -> Result<[u8; 32], RequestError> {

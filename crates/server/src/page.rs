@@ -4,7 +4,7 @@
 //! nothing from elsewhere, no frame around it. What the page shows is hostile.
 
 use axum::extract::{Path, State as Extract};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::RequestError;
 
-static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/ui");
+static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/ui");
 
 /// For every answer.
 pub(crate) const HEADERS: [(HeaderName, HeaderValue); 5] = [
@@ -50,23 +50,45 @@ struct File {
 
 /// All files of the page, compressed once.
 #[derive(Debug, Clone)]
-pub(crate) struct Files(Arc<BTreeMap<String, File>>);
+pub(crate) struct Files {
+    files: Arc<BTreeMap<String, File>>,
+    /// Of the contents of all of them: in an address that has it a file never changes.
+    version: Arc<str>,
+}
 
 impl Files {
     pub(crate) fn compress() -> Self {
+        let mut contents = Vec::new();
+        collect(&FILES, &mut contents);
+        let all: Vec<u8> =
+            contents.iter().flat_map(|(_, content)| content.iter().copied()).collect();
+        let version: Arc<str> = Digest::of(&all).as_str()[..12].into();
         let mut files = BTreeMap::new();
-        add(&FILES, &mut files);
-        Self(Arc::new(files))
+        for (path, content) in contents {
+            let content = match path.as_str() {
+                "index.html" => String::from_utf8_lossy(content)
+                    .replace("\"/ui/", &format!("\"/ui/{version}/"))
+                    .into_bytes(),
+                _ => content.to_vec(),
+            };
+            files.extend(File::compress(&path, &content).map(|file| (path, file)));
+        }
+        Self { files: Arc::new(files), version }
     }
 
     fn answer(&self, path: &str, headers: &HeaderMap) -> Response {
-        let Some(file) = self.0.get(path) else {
+        let of_version = path.strip_prefix(&*self.version).and_then(|path| path.strip_prefix('/'));
+        let Some(file) = self.files.get(of_version.unwrap_or(path)) else {
             return RequestError::not_found(format!("there is no page `{path}`")).into_response();
         };
-        // QueryParams anew each time, so that a new program has its own page at once.
+        let cached = match of_version {
+            Some(_) => "max-age=31536000, immutable",
+            // Asked anew each time, so that a new program has its own page at once.
+            None => "no-cache",
+        };
         let fresh = [
             (header::ETAG, file.etag.clone()),
-            (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+            (header::CACHE_CONTROL, HeaderValue::from_static(cached)),
         ];
         if headers.get(header::IF_NONE_MATCH) == Some(&file.etag) {
             return (StatusCode::NOT_MODIFIED, fresh).into_response();
@@ -79,20 +101,21 @@ impl Files {
     }
 }
 
-fn add(dir: &Dir<'_>, files: &mut BTreeMap<String, File>) {
-    for file in dir.files() {
+impl File {
+    fn compress(path: &str, content: &[u8]) -> Option<Self> {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
         // Into memory, which does not fail.
-        let compressed = gzip.write_all(file.contents()).and_then(|()| gzip.finish());
-        let Ok(gzip) = compressed else { continue };
-        let digest = Digest::of(file.contents());
-        let Ok(etag) = HeaderValue::from_str(&format!("\"{}\"", &digest.as_str()[..16])) else {
-            continue;
-        };
-        let path = file.path().to_string_lossy().into_owned();
-        files.insert(path.clone(), File { kind: kind(&path), etag, gzip });
+        let gzip = gzip.write_all(content).and_then(|()| gzip.finish()).ok()?;
+        let etag = format!("\"{}\"", &Digest::of(content).as_str()[..16]);
+        Some(Self { kind: kind(path), etag: HeaderValue::from_str(&etag).ok()?, gzip })
     }
-    dir.dirs().for_each(|dir| add(dir, files));
+}
+
+fn collect(dir: &Dir<'static>, contents: &mut Vec<(String, &'static [u8])>) {
+    let files = dir.files();
+    contents
+        .extend(files.map(|file| (file.path().to_string_lossy().into_owned(), file.contents())));
+    dir.dirs().for_each(|dir| collect(dir, contents));
 }
 
 fn kind(path: &str) -> &'static str {
@@ -120,6 +143,25 @@ pub(crate) async fn file(
     files.answer(&path, &headers)
 }
 
+/// What a browser that knows no better asks for.
+pub(crate) async fn favicon(Extract(files): Extract<Files>, headers: HeaderMap) -> Response {
+    files.answer("icon.svg", &headers)
+}
+
+/// An address that there is not: the page says so to people, a problem to programs.
+pub(crate) async fn unknown(
+    Extract(files): Extract<Files>,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    if method == Method::GET && accepts.is_some_and(|accept| accept.contains("text/html")) {
+        return (StatusCode::NOT_FOUND, files.answer("index.html", &HeaderMap::new()))
+            .into_response();
+    }
+    RequestError::not_found("there is nothing at this address").into_response()
+}
+
 /// A page that goes on to another place here: so that it is this site that leads there, and the
 /// browser brings its new cookie along. `to` begins with a slash.
 pub(crate) fn leads_to(to: &str) -> impl IntoResponse + use<> {
@@ -129,4 +171,17 @@ pub(crate) fn leads_to(to: &str) -> impl IntoResponse + use<> {
          <meta http-equiv=\"refresh\" content=\"0;url={to}\"><p><a href=\"{to}\">Go on</a>"
     );
     ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page)
+}
+
+/// A page that says why nobody was logged in, and what to do.
+pub(crate) fn says(error: &RequestError) -> impl IntoResponse + use<> {
+    let plain = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+    let hints: String = error.hints.iter().map(|hint| format!("<p>{}", plain(hint))).collect();
+    let page = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>Outrigger</title><h1>You are not logged in</h1>\
+         <p>{}{hints}",
+        plain(&error.detail)
+    );
+    (StatusCode::UNAUTHORIZED, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], page)
 }

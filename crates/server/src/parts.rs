@@ -4,7 +4,7 @@ use outrigger_engine::{Clock, Engine};
 use outrigger_store::{Journal, Keys};
 use std::sync::Arc;
 
-use crate::SessionHost;
+use crate::{SessionDisks, SessionHost};
 
 /// What a server is made of.
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ pub struct Services {
     pub keys: Arc<dyn Keys>,
     /// Opens and drives sessions.
     pub host: Arc<dyn SessionHost>,
+    /// Looks into their sandboxes.
+    pub disks: Arc<dyn SessionDisks>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// By which addresses the server is reached.

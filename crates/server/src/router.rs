@@ -13,7 +13,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::page::Files;
-use crate::{RequestError, Server, approvals, changes, events, limits, login, page, sessions};
+use crate::{
+    RequestError, Server, approvals, changes, checkpoints, events, limits, login, page, sessions,
+};
 
 /// What stands above the generated parts of the document.
 #[derive(OpenApi)]
@@ -62,6 +64,9 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(changes::all))
         .routes(routes!(changes::patch))
         .routes(routes!(changes::apply))
+        .routes(routes!(checkpoints::list))
+        .routes(routes!(checkpoints::fork))
+        .routes(routes!(checkpoints::rewind))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::one, approvals::answer))
         .routes(routes!(login::logout))
@@ -93,12 +98,13 @@ pub(crate) fn router(server: Server) -> Router {
         .route("/approvals", get(page::index))
         .route("/approvals/{id}", get(page::index))
         .route("/ui/{*path}", get(page::file))
+        .route("/favicon.ico", get(page::favicon))
+        .fallback(page::unknown)
         .with_state(Files::compress());
     api.route_layer(from_fn_with_state(server.clone(), login::admit))
         .merge(open)
         .with_state(server.clone())
         .merge(pages)
-        .fallback(async || RequestError::not_found("there is nothing at this address"))
         .method_not_allowed_fallback(async || {
             RequestError::new(ProblemCode::InvalidRequest, "this address takes no such method")
         })

@@ -115,7 +115,7 @@ pub(crate) async fn create(
         let text = "`text` is empty: say what the agent is to do";
         return Err(RequestError::new(ProblemCode::InvalidRequest, text));
     }
-    let session = named(&person, headers.get("idempotency-key").map(|key| key.as_bytes()));
+    let session = named(&person, &headers);
     server.parts.host.create(&person.name, &session, request).await?;
     let info = server.listing.one(&server.parts, &session).await?;
     let location = format!("/v1/sessions/{session}");
@@ -123,10 +123,13 @@ pub(crate) async fn create(
 }
 
 /// A name of twelve characters that are easy to read out: of the key, else of chance.
-fn named(person: &Person, key: Option<&[u8]>) -> SessionId {
+pub(crate) fn named(person: &Person, headers: &HeaderMap) -> SessionId {
     const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-    let seed = match key {
-        Some(key) => Digest::of(&[person.name.as_bytes(), b"\n", key].concat()).to_sha256(),
+    let seed = match headers.get("idempotency-key") {
+        Some(key) => {
+            let of = [person.name.as_bytes(), b"\n", key.as_bytes()].concat();
+            Digest::of(&of).to_sha256()
+        }
         None => Digest::of(uuid::Uuid::new_v4().as_bytes()).to_sha256(),
     };
     let name: String =
@@ -236,6 +239,10 @@ pub(crate) async fn woken(
     server: &Server,
     session: &SessionId,
 ) -> Result<StatusCode, RequestError> {
-    server.parts.host.wake(&session.root()).await?;
+    server.parts.host.wake(&session.root()).await.map_err(|error| {
+        // Done again, it would be said again.
+        let detail = format!("it is written down, and nobody acts on it yet: {}", error.detail);
+        RequestError { detail, retryable: false, ..error }.hint("Resuming the session tries again.")
+    })?;
     Ok(StatusCode::ACCEPTED)
 }

@@ -1,4 +1,5 @@
 // What else is to be known of a session: where it stands, what it reached, where time went.
+import { Checkpoints } from "./checkpoints.js";
 import { html, useMemo, useState } from "./dom.js";
 import { bytes, duration, money, number, plural, reach, tokens, when } from "./format.js";
 import { CopyButton } from "./parts.js";
@@ -12,6 +13,7 @@ const PAUSE_MS = 1500;
 export function Details({ info, timeline, version }) {
   return html`<section class="details" aria-label="Details">
     <${Facts} info=${info} timeline=${timeline} />
+    <${Checkpoints} info=${info} />
     <${Network} timeline=${timeline} version=${version} />
     <${Spent} timeline=${timeline} version=${version} />
   </section>`;

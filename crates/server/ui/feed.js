@@ -26,9 +26,12 @@ export class Feed {
 
   async start() {
     try {
+      // What happened is asked for together with how it stands; it fails for the same reasons.
+      const events = this.catchUp();
+      events.catch(() => {});
       this.info = await get(this.base);
       this.changed();
-      await this.catchUp();
+      await events;
       this.loaded = true;
       if (!document.hidden) this.connect();
     } catch (error) {

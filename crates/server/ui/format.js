@@ -12,7 +12,7 @@ export function tokens(value) {
 
 /// Billionths of a dollar; an unknown price is said to be unknown.
 export function money(nanos) {
-  if (nanos === undefined || nanos === null) return "cost unknown";
+  if (nanos === undefined || nanos === null) return "unknown";
   const dollars = nanos / 1e9;
   if (dollars === 0) return "$0";
   if (dollars < 0.0001) return "under $0.0001";

@@ -16,6 +16,7 @@ export const connected = new Store(true);
 const HANDLERS = {
   session: (info) => keep([info]),
   approvals: (list) => approvals.set({ data: list.data, loaded: true }),
+  missed: () => refresh(),
 };
 
 /// Reads what there is, and follows it from then on.
@@ -29,7 +30,8 @@ export async function follow() {
   refresh();
   const channel = window.BroadcastChannel ? new BroadcastChannel("outrigger-updates") : null;
   if (channel) channel.onmessage = ({ data }) => HANDLERS[data.name]?.(data.value);
-  lead(() => listen(() => "/v1/updates", handlersFor(channel), onState));
+  const handlers = handlersFor(channel);
+  lead(() => listen(() => "/v1/updates", handlers, (is) => onState(is, handlers.missed)));
 }
 
 /// Reads the newest sessions and what waits.
@@ -70,19 +72,16 @@ function handlersFor(channel) {
   );
 }
 
-// What was missed while nothing was connected is read again.
-let lost = false;
-function onState(is) {
+// Whatever is otherwise from here on is told; what was before is read by every tab.
+function onState(is, missed) {
   connected.set(is);
-  if (is && lost) refresh();
-  lost = !is;
+  if (is) missed();
 }
 
 // Whoever holds the lock listens; it falls to another tab when this one goes.
 function lead(begin) {
   if (!navigator.locks) return begin();
   navigator.locks.request("outrigger-updates", () => {
-    refresh();
     begin();
     return new Promise(() => {});
   });

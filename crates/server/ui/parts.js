@@ -58,9 +58,15 @@ export function Failure({ error }) {
   if (!error) return null;
   const { title, detail } = error.problem ?? { title: "Something went wrong in this page.", detail: error.message };
   return html`<div class="failure" role="alert">
-    <p><strong>${plain(title)}</strong>${detail && detail !== title && ` ${plain(detail)}`}</p>
+    <p><strong>${sentence(title)}</strong>${detail && detail !== title && ` ${sentence(detail)}`}</p>
     ${error.hints?.map((hint) => html`<p>${plain(hint)}</p>`)}
   </div>`;
+}
+
+// The server writes problems as parts of a sentence; here they stand alone.
+function sentence(words) {
+  const text = plain(words).trim();
+  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?:…]$/.test(text) ? "" : ".");
 }
 
 /// The names of rules, apart from each other.

@@ -2,7 +2,6 @@
 import { post } from "./api.js";
 import { Changes } from "./changes.js";
 import { Composer } from "./composer.js";
-import { Details } from "./details.js";
 import { html, useEffect, useRef, useState } from "./dom.js";
 import { useFeed } from "./feed.js";
 import { duration, money, number, plural, reach, tokens } from "./format.js";
@@ -19,6 +18,15 @@ const TABS = [
   ["details", "Details"],
 ];
 
+// Seldom looked at, so that it is no part of what is loaded first.
+const details = () => import("./details.js").then((module) => module.Details);
+
+function OnDemand({ load, ...props }) {
+  const [part, setPart] = useState(null);
+  useEffect(() => void load().then((loaded) => setPart(() => loaded)), [load]);
+  return part ? html`<${part} ...${props} />` : html`<p class="loading">Opening…</p>`;
+}
+
 export function SessionPage({ id }) {
   const feed = useFeed(id);
   const { info, timeline } = feed;
@@ -33,7 +41,7 @@ export function SessionPage({ id }) {
   }, [info]);
 
   if (!info) return html`<div class="wide"><h1 tabindex="-1">Session</h1><${Failure} error=${feed.error} />
-    ${!feed.error && html`<p class="loading">Opening the session…</p>`}</div>`;
+    ${feed.error ? html`<p><a href="/">To the sessions</a></p>` : html`<p class="loading">Opening the session…</p>`}</div>`;
 
   const act = async (what, body) => {
     setFailure(null);
@@ -51,7 +59,7 @@ export function SessionPage({ id }) {
     <div id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`} class="panel">
       ${tab === "timeline" && html`<${TimelineView} timeline=${timeline} loaded=${feed.loaded} head=${info.head} questions=${questions} />`}
       ${tab === "changes" && html`<${Changes} info=${info} stamp=${timeline.settledTools} />`}
-      ${tab === "details" && html`<${Details} info=${info} timeline=${timeline} version=${timeline.head} />`}
+      ${tab === "details" && html`<${OnDemand} load=${details} info=${info} timeline=${timeline} version=${timeline.head} />`}
     </div>
     <${Foot} info=${info} act=${act} questions=${questions} tab=${tab} connected=${feed.connected} warning=${feed.warning} failure=${failure} />
   </div>`;

@@ -126,10 +126,14 @@ function LiveOutput({ live }) {
   </div>`;
 }
 
+// What the model is told of a command that printed nothing and went well.
+const NOTHING = /^\(no output\)\s*\[exit code 0\]\s*$/;
+
 function Output({ step }) {
   const { text, outcome, hidden_bytes: hidden } = step;
   if (outcome && outcome !== "done" && outcome !== "error") return html`<${Trouble} step=${step} />`;
   if (!text?.trim()) return null;
+  if (outcome === "done" && NOTHING.test(text)) return html`<p class="faint">No output.</p>`;
   if (outcome === "done" && text.length < 160 && lineCount(text) === 1) return html`<p class="faint"><code>${plain(text.trim())}</code></p>`;
   const few = outcome === "done" && lineCount(text) <= 3 && text.length < 300;
   const body = html`

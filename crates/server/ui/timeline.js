@@ -4,7 +4,7 @@ import { number } from "./format.js";
 import { Question } from "./question.js";
 import { Step, labelOf } from "./step.js";
 
-const WINDOW = 200;
+const WINDOW = 100;
 const NEAR_PX = 120;
 
 const distance = () => document.documentElement.scrollHeight - window.innerHeight - window.scrollY;

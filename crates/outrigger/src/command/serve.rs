@@ -4,6 +4,8 @@
 //! the server's; sessions are opened and driven by `serve::host`.
 
 mod changes;
+mod context;
+mod disks;
 mod failure;
 mod host;
 mod jobs;
@@ -27,6 +29,8 @@ use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::show::{self, Screen, Tone};
 use crate::{compose, models, session, trust, workspace};
+use context::ServeContext;
+use disks::Disks;
 use host::Host;
 
 /// How it is served.
@@ -105,36 +109,25 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let listener = asked.listener.take().map(tokio::net::TcpListener::from_std);
     let listener = listener.transpose().map_err(failed)?;
     let listener = listener.ok_or_else(|| Failure::new(Kind::Usage, "nothing was listened on"))?;
-    let mut config = Config::load(paths.configs(), &asked.model, asked.limits)?;
-    config.reach(&asked.net)?;
-    let model = models::choose(paths, &config.model).await?;
-    let dir = std::fs::canonicalize(&asked.dir).map_err(|error| {
-        Failure::new(Kind::NotFound, format!("{}: {error}", asked.dir.display()))
-            .hint("Name a directory that is there with --dir.")
-    })?;
     let screen = Screen::new(asked.output);
-    if matches!(model, ModelChoice::Unset) {
-        let text = "! no model is chosen: `outrigger init` says which there are; then begin anew";
-        screen.note(Tone::Warning, text);
-    }
-    let tree = workspace::tree(&dir)?;
-    // Who begins the server is the last who can be asked.
-    trust::ask(paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
-    let store = compose::store(paths).await?;
+    let context = Arc::new(context(paths, &asked, &screen).await?);
+    let store = &context.store;
     let feed = Feed::default();
-    let engine = compose::clerk(paths, &config, &store)?.with_feed(feed.clone());
+    let engine = compose::clerk(paths, &context.config, store)?.with_feed(feed.clone());
     let (jobs, queue) = jobs::jobs();
-    let host = Host::new(paths.clone(), (config, model, dir), (store.clone(), feed), jobs);
+    let host = Host::new(Arc::clone(&context), feed, jobs.clone());
+    let disks = Arc::new(Disks::new(Arc::clone(&context), host.clone(), jobs));
     let origins = asked.origins(listener.local_addr().map_err(failed)?);
     let parts = Services {
         engine,
         journal: Arc::clone(&store.journal),
         keys: Arc::clone(&store.sqlite) as _,
         host: Arc::new(host.clone()),
+        disks,
         clock: Arc::new(SystemClock),
         origins: origins.clone(),
     };
-    let link = link(&store, &origins).await?;
+    let link = link(store, &origins).await?;
     let (end, ends) = watch::channel(false);
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
@@ -172,6 +165,26 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     };
     // The jobs are tasks of it.
     tokio::task::LocalSet::new().run_until(whole).await.map(|()| 0)
+}
+
+/// What everything that serves has, after whoever begins it was asked what has to be asked.
+async fn context(paths: &Paths, asked: &Serve, screen: &Screen) -> Outcome<ServeContext> {
+    let mut config = Config::load(paths.configs(), &asked.model, asked.limits)?;
+    config.reach(&asked.net)?;
+    let model = models::choose(paths, &config.model).await?;
+    let dir = std::fs::canonicalize(&asked.dir).map_err(|error| {
+        Failure::new(Kind::NotFound, format!("{}: {error}", asked.dir.display()))
+            .hint("Name a directory that is there with --dir.")
+    })?;
+    if matches!(model, ModelChoice::Unset) {
+        let text = "! no model is chosen: `outrigger init` says which there are; then begin anew";
+        screen.note(Tone::Warning, text);
+    }
+    let tree = workspace::tree(&dir)?;
+    // Who begins the server is the last who can be asked.
+    trust::ask(paths, &tree.top, ProjectFile::all(&tree), screen).await?;
+    let store = compose::store(paths).await?;
+    Ok(ServeContext { paths: paths.clone(), config, model, dir, store })
 }
 
 /// A link that logs one browser in.

@@ -398,3 +398,42 @@ fn what_is_somebody_elses_does_not_exist_but_for_what_they_are_asked() {
     assert!(events.iter().any(|it| it["type"] == "answered" && it["by"] == "person:lea"));
     assert_eq!(events[0]["principal"], "person:ada");
 }
+
+#[test]
+fn a_session_is_forked_and_taken_back_to_where_it_stood() {
+    let (served, _) = served(&[Turn(&[shell("echo two >> file")])]);
+    let session = served.create("Add a line.");
+    served.await_status(&session, "answered");
+    let own = format!("/v1/sessions/{session}");
+    let checkpoint = until("there is a checkpoint", || {
+        let (_, all) = served.get(&format!("{own}/checkpoints"));
+        all["data"].as_array()?.last().cloned()
+    });
+    assert_eq!((&checkpoint["said"], &checkpoint["kept"]), (&json!("Add a line."), &json!(true)));
+    let key = ["--header", "Idempotency-Key: fork"];
+    let at = json!({ "at": checkpoint["at"] });
+    let (status, fork) = served.post_with(&format!("{own}/fork"), &at, &key);
+    assert_eq!((status, &fork["status"]), (201, &json!("answered")), "{fork}");
+    let again = served.post_with(&format!("{own}/fork"), &at, &key).1;
+    assert_eq!(again["id"], fork["id"]);
+    let forked = format!("/v1/sessions/{}", fork["id"].as_str().unwrap());
+    assert_eq!(served.post(&format!("{forked}/messages"), &json!({ "text": "More." })).0, 202);
+    until("the fork answers", || {
+        let (_, events) = served.get(&format!("{forked}/events"));
+        events["data"].as_array()?.iter().any(|it| it["type"] == "turn_ended").then_some(())
+    });
+
+    assert_eq!(served.post(&format!("{own}/messages"), &json!({ "text": "And?" })).0, 202);
+    until("it answers again", || {
+        let ends = served.events(&session).into_iter().filter(|it| it["type"] == "turn_ended");
+        (ends.count() == 2).then_some(())
+    });
+    let (status, back) = until("nothing runs any more", || {
+        let (status, back) =
+            served.post(&format!("{own}/rewind"), &json!({ "to": checkpoint["at"] }));
+        (status != 409).then_some((status, back))
+    });
+    assert_eq!((status, &back["at"]), (200, &checkpoint["at"]), "{back}");
+    let none = served.post(&format!("{own}/rewind"), &json!({ "to": 9999 }));
+    assert_eq!((none.0, &none.1["code"]), (409, &json!("conflict")), "{none:?}");
+}

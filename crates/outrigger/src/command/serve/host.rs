@@ -5,38 +5,30 @@
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use futures_util::future::LocalBoxFuture;
-use outrigger_agent::{Author, Message, Seq, SessionId, State};
-use outrigger_api::{AppliedChanges, ApplyChanges, CreateSession, ProblemCode, ServerInfo};
+use outrigger_agent::{Author, Message, Seq, SessionId};
+use outrigger_api::{CreateSession, ServerInfo};
 use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
-use outrigger_repository::{Accept, Change};
-use outrigger_server::{FilePreview, RequestError, SessionHost, TakenChanges};
+use outrigger_server::{RequestError, SessionHost};
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard};
-use std::time::Duration;
-use tokio::sync::Mutex;
+use std::sync::{Arc, Mutex as StdMutex};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::changes::files;
-use super::failure::told;
+use super::context::ServeContext;
 use super::jobs::Jobs;
 use super::marks::Marks;
-use crate::change::ProposedChange;
 use crate::command::detach::Driver;
-use crate::command::finish::{Back, Finish, since};
 use crate::command::task::{self, OpenedTask, Task};
-use crate::compose::{self, Store};
+use crate::compose;
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Apply;
 use crate::network::Words;
-use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::session::{self, Lock};
-use crate::show::Screen;
+use crate::show::{self, Screen};
 use crate::trust::{self, JudgedFile};
 use crate::waiting::{self, PendingApproval};
-use crate::{limits, notify, own_files, repository, show, workspace};
+use crate::{notify, workspace};
 
 /// A session that this process holds.
 #[derive(Debug)]
@@ -49,34 +41,45 @@ struct HeldSession {
 /// Held while a session is opened, woken or let go, so that nothing falls between.
 type Slot = Arc<Mutex<Option<HeldSession>>>;
 
+/// A session that stays as it is while somebody looks into its sandboxes.
+pub(super) struct QuietSession {
+    pub(super) engine: Engine,
+    held: OwnedMutexGuard<Option<HeldSession>>,
+    lock: Option<Lock>,
+}
+
+impl QuietSession {
+    /// An error where another process drives it: that one may go on at any moment.
+    pub(super) fn is_ours(&self, session: &SessionId) -> Outcome {
+        let ours = self.held.is_some() || self.lock.is_some();
+        if ours { Ok(()) } else { Err(session::held(session)) }
+    }
+
+    /// Nobody looks any more: its sandboxes rest, unless it is about to go on.
+    pub(super) async fn rest(self, session: &SessionId) {
+        if self.held.is_none() {
+            drop(outrigger_engine::suspend(&self.engine, session).await);
+        }
+    }
+}
+
 /// Opens and drives the sessions of a server.
 #[derive(Debug, Clone)]
 pub(super) struct Host(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    paths: Paths,
-    config: Config,
-    model: ModelChoice,
-    dir: PathBuf,
-    store: Store,
+    context: Arc<ServeContext>,
     feed: Feed,
     marks: Marks,
-    /// What was written back of each session, the newest last.
-    applied: StdMutex<HashMap<SessionId, Vec<Vec<Change>>>>,
     held: StdMutex<HashMap<SessionId, Slot>>,
     jobs: Jobs,
 }
 
 impl Host {
-    pub(super) fn new(
-        paths: Paths,
-        (config, model, dir): (Config, ModelChoice, PathBuf),
-        (store, feed): (Store, Feed),
-        jobs: Jobs,
-    ) -> Self {
-        let (marks, held, applied) = (Marks::new(&paths), StdMutex::default(), StdMutex::default());
-        Self(Arc::new(Inner { paths, config, model, dir, store, feed, marks, applied, held, jobs }))
+    pub(super) fn new(context: Arc<ServeContext>, feed: Feed, jobs: Jobs) -> Self {
+        let (marks, held) = (Marks::new(&context.paths), StdMutex::default());
+        Self(Arc::new(Inner { context, feed, marks, held, jobs }))
     }
 
     /// Goes on with what a server left in the middle of its work. Gives how many those are.
@@ -93,13 +96,21 @@ impl Host {
         went_on
     }
 
-    /// Has a job done on the thread for that.
-    async fn job<T: Send + 'static>(
-        &self,
-        job: impl FnOnce() -> LocalBoxFuture<'static, Outcome<T>> + Send + 'static,
-    ) -> Result<T, RequestError> {
-        let ends = || RequestError::new(ProblemCode::Internal, "the server is about to end");
-        self.0.jobs.run(job).await.ok_or_else(ends)?.map_err(told)
+    /// The engine of a session that is held.
+    pub(super) async fn engine(&self, session: &SessionId) -> Option<Engine> {
+        self.slot(&session.root()).lock().await.as_ref().map(|it| it.engine.clone())
+    }
+
+    /// A session into whose sandboxes somebody looks: nobody here wakes it or lets it go meanwhile.
+    pub(super) async fn quiet(&self, session: &SessionId) -> Outcome<QuietSession> {
+        let held = self.slot(&session.root()).lock_owned().await;
+        let ServeContext { paths, config, store, .. } = &*self.0.context;
+        if let Some(it) = &*held {
+            return Ok(QuietSession { engine: it.engine.clone(), lock: None, held });
+        }
+        let lock = session::lock(&paths.lock(session.root().as_str()))?;
+        let engine = compose::caretaker(paths, config, store).await?;
+        Ok(QuietSession { engine, lock, held })
     }
 
     fn slot(&self, session: &SessionId) -> Slot {
@@ -118,7 +129,7 @@ impl Host {
         if let Some(held) = &*held {
             return Ok(held.host.poke(session)?);
         }
-        let Inner { paths, config, store, .. } = &*self.0;
+        let ServeContext { paths, config, store, .. } = &*self.0.context;
         let Some(lock) = session::lock(&paths.lock(session.as_str()))? else { return Ok(()) };
         let state = session::fold(&*store.journal, session).await?;
         let spec = state.spec().cloned();
@@ -182,9 +193,9 @@ impl Host {
         if let Ok(state) = engine.state(session).await
             && !state.in_turn()
         {
-            drop(self.take(&engine, session, &state).await);
+            drop(self.0.context.take(&engine, session, &state).await);
         }
-        let Inner { paths, config, store, .. } = &*self.0;
+        let ServeContext { paths, config, store, .. } = &*self.0.context;
         if let Ok(waiting) = PendingApproval::below(&*store.journal, session).await
             && !waiting.is_empty()
         {
@@ -193,136 +204,10 @@ impl Host {
         }
     }
 
-    fn finish<'a>(&'a self, engine: &'a Engine, session: &'a SessionId) -> Finish<'a> {
-        let Inner { paths, config, store, .. } = &*self.0;
-        let (back, retention_ms) = (Back::Patch, config.retention_ms());
-        Finish { paths, store, engine, session, back, retention_ms, notify: &config.notify }
-    }
-
-    /// Takes the changes out and keeps them. Gives the patch.
-    async fn take(
-        &self,
-        engine: &Engine,
-        session: &SessionId,
-        state: &State,
-    ) -> Outcome<TakenChanges> {
-        let finish = self.finish(engine, session);
-        let Some(changes) = finish.changes(state).await? else { return self.kept(session) };
-        let hazards = outrigger_repository::hazards(None, &changes.changed);
-        let patch = outrigger_repository::patch(&changes.changed, &hazards);
-        finish.keep(&patch)?;
-        let warnings = show::warnings("", &hazards);
-        Ok(TakenChanges { files: files(&patch), patch, warnings })
-    }
-
-    /// What was kept when the session last waited.
-    fn kept(&self, session: &SessionId) -> Outcome<TakenChanges> {
-        let path = self.0.paths.patch(session.as_str());
-        let patch = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            read => read.map_err(|error| {
-                Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
-            })?,
-        };
-        Ok(TakenChanges { files: files(&patch), patch, warnings: Vec::new() })
-    }
-
-    /// What a session changed: as it is now where its turn runs here, else as it was kept.
-    async fn changed(&self, session: &SessionId) -> Outcome<TakenChanges> {
-        let slot = self.slot(session);
-        let engine = slot.lock().await.as_ref().map(|it| it.engine.clone());
-        let Some(engine) = engine else { return self.kept(session) };
-        let state = engine.state(session).await?;
-        let limit = Duration::from_millis(limits::CHANGES_MS_MAX);
-        match tokio::time::timeout(limit, self.take(&engine, session, &state)).await {
-            Ok(taken) => taken,
-            // Its sandbox is frozen while the model thinks long.
-            Err(_) => self.kept(session),
-        }
-    }
-
-    /// Writes back what changed since it was written back last.
-    async fn written_back(
-        &self,
-        session: &SessionId,
-        asked: ApplyChanges,
-    ) -> Outcome<AppliedChanges> {
-        let Inner { paths, config, store, .. } = &*self.0;
-        let slot = self.slot(session);
-        let held = slot.lock().await;
-        let _lock = match *held {
-            Some(_) => None,
-            None => Some(
-                session::lock(&paths.lock(session.as_str()))?
-                    .ok_or_else(|| session::held(session))?,
-            ),
-        };
-        let engine = match &*held {
-            Some(held) => held.engine.clone(),
-            None => compose::caretaker(paths, config, store).await?,
-        };
-        let state = engine.state(session).await?;
-        let dir = self.source(session, &state)?;
-        let changes = self.finish(&engine, session).changes(&state).await?;
-        if held.is_none() {
-            drop(outrigger_engine::suspend(&engine, session).await);
-        }
-        let changes = changes.ok_or_else(|| {
-            let text = "there is no sandbox any more to take the changes from";
-            Failure::new(Kind::SandboxUnavailable, text)
-                .hint("The patch has what was kept of them.")
-        })?;
-        let before = self.applied().get(session).cloned().unwrap_or_default();
-        let changes = since(&before, changes.changed);
-        let accept = if asked.accept_hazards { Accept::Named } else { Accept::Nothing };
-        own_files::stay_untouched(paths, &dir, &changes)?;
-        outrigger_repository::apply(&dir, &changes, accept)
-            .map_err(|error| repository::failed(&dir, &error))?;
-        let files = changes.len() as u64;
-        self.applied().entry(session.clone()).or_default().push(changes);
-        Ok(AppliedChanges { files, directory: dir.display().to_string() })
-    }
-
-    /// The directory that a session began with, if this server may write there.
-    fn source(&self, session: &SessionId, state: &State) -> Outcome<PathBuf> {
-        let source = state.spec().and_then(|spec| spec.workspace.as_ref());
-        let source = source.map(|it| PathBuf::from(&it.source));
-        let ours = workspace::tree(&self.0.dir)?.top;
-        source.filter(|source| *source == ours).ok_or_else(|| {
-            let text = "this server writes into the directory that it was begun in, and the session began in another one";
-            Failure::new(Kind::Usage, text).hint(format!("`outrigger sessions apply {session}` writes it back."))
-        })
-    }
-
-    fn applied(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<Vec<Change>>>> {
-        self.0.applied.lock().expect("nobody panics while they hold the table")
-    }
-
-    async fn previewed(&self, session: &SessionId, effect: Seq) -> Outcome<Option<FilePreview>> {
-        let Inner { paths, config, store, .. } = &*self.0;
-        let slot = self.slot(session);
-        // Until it was looked at: nobody else has its sandbox rest meanwhile.
-        let held = slot.lock().await;
-        let engine = match &*held {
-            Some(held) => held.engine.clone(),
-            None => compose::caretaker(paths, config, store).await?,
-        };
-        let waiting = PendingApproval::find(&*store.journal, &session.effect(effect)).await?;
-        let change = ProposedChange::of(&engine, &waiting).await;
-        if held.is_none() {
-            // It may have been cold, and goes on waiting.
-            drop(outrigger_engine::suspend(&engine, session).await);
-        }
-        Ok(change?.map(|change| {
-            let name = change.name();
-            FilePreview { diff: change.diff, name, seen: change.seen }
-        }))
-    }
-
     async fn open(&self, person: &str, session: &SessionId, asked: CreateSession) -> Outcome {
         let slot = self.slot(session);
         let mut held = slot.lock().await;
-        let Inner { paths, config, model, dir, store, .. } = &*self.0;
+        let ServeContext { paths, config, model, dir, store } = &*self.0.context;
         if store.journal.head(session).await? > Seq::default() {
             return Ok(());
         }
@@ -378,7 +263,7 @@ fn chosen(
 #[async_trait]
 impl SessionHost for Host {
     fn info(&self, person: &str) -> ServerInfo {
-        let Inner { config, model, dir, .. } = &*self.0;
+        let ServeContext { config, model, dir, .. } = &*self.0.context;
         let model = match model {
             ModelChoice::Provider(model) => Some(model.name.clone()),
             ModelChoice::Script(path) => Some(format!("the script {}", path.display())),
@@ -402,13 +287,15 @@ impl SessionHost for Host {
         request: CreateSession,
     ) -> Result<(), RequestError> {
         let (host, person, session) = (self.clone(), person.to_owned(), session.clone());
-        self.job(move || async move { host.open(&person, &session, request).await }.boxed_local())
+        self.0
+            .jobs
+            .ask(move || async move { host.open(&person, &session, request).await }.boxed_local())
             .await
     }
 
     async fn wake(&self, session: &SessionId) -> Result<(), RequestError> {
         let (host, session) = (self.clone(), session.clone());
-        self.job(move || async move { host.awake(&session).await }.boxed_local()).await
+        self.0.jobs.ask(move || async move { host.awake(&session).await }.boxed_local()).await
     }
 
     fn is_driven(&self, session: &SessionId) -> bool {
@@ -420,31 +307,7 @@ impl SessionHost for Host {
         if slot.is_some_and(|slot| slot.try_lock().map_or(true, |held| held.is_some())) {
             return true;
         }
-        let lock = session::lock_briefly(&self.0.paths.lock(session.as_str()));
+        let lock = session::lock_briefly(&self.0.context.paths.lock(session.as_str()));
         lock.is_ok_and(|lock| lock.is_none())
-    }
-
-    async fn changes(&self, session: &SessionId) -> Result<TakenChanges, RequestError> {
-        let (host, session) = (self.clone(), session.clone());
-        self.job(move || async move { host.changed(&session).await }.boxed_local()).await
-    }
-
-    async fn apply(
-        &self,
-        session: &SessionId,
-        asked: ApplyChanges,
-    ) -> Result<AppliedChanges, RequestError> {
-        let (host, session) = (self.clone(), session.clone());
-        self.job(move || async move { host.written_back(&session, asked).await }.boxed_local())
-            .await
-    }
-
-    async fn preview(
-        &self,
-        session: &SessionId,
-        effect: Seq,
-    ) -> Result<Option<FilePreview>, RequestError> {
-        let (host, session) = (self.clone(), session.clone());
-        self.job(move || async move { host.previewed(&session, effect).await }.boxed_local()).await
     }
 }

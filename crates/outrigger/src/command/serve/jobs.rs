@@ -2,10 +2,14 @@
 //! to its end, whether anybody waits for it or not.
 
 use futures_util::future::LocalBoxFuture;
+use outrigger_api::ProblemCode;
+use outrigger_server::RequestError;
 use std::fmt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use super::failure::told;
+use crate::exit::Outcome;
 use crate::limits;
 
 type Job = Box<dyn FnOnce() -> LocalBoxFuture<'static, ()> + Send>;
@@ -43,6 +47,17 @@ impl Jobs {
         });
         self.0.send(job).await.ok()?;
         answered.await.ok()
+    }
+}
+
+impl Jobs {
+    /// Has something done that somebody asked the server for.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> LocalBoxFuture<'static, Outcome<T>> + Send + 'static,
+    ) -> Result<T, RequestError> {
+        let ends = || RequestError::new(ProblemCode::Internal, "the server is about to end");
+        self.run(job).await.ok_or_else(ends)?.map_err(told)
     }
 }
 

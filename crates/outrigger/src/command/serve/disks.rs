@@ -1,0 +1,219 @@
+//! Looks into the sandboxes of sessions for the server: what they changed, what an answer would
+//! change, where they can be forked.
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use outrigger_agent::{Seq, SessionId, State};
+use outrigger_api::{AppliedChanges, ApplyChanges, CheckpointInfo};
+use outrigger_engine::SessionCheckpoint;
+use outrigger_repository::{Accept, Change};
+use outrigger_server::{FilePreview, RequestError, SessionDisks, TakenChanges};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::context::ServeContext;
+use super::host::Host;
+use super::jobs::Jobs;
+use crate::change::ProposedChange;
+use crate::command::finish::since;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::waiting::PendingApproval;
+use crate::{limits, own_files, repository, workspace};
+
+/// Looks into the sandboxes of sessions.
+#[derive(Debug, Clone)]
+pub(super) struct Disks {
+    context: Arc<ServeContext>,
+    host: Host,
+    jobs: Jobs,
+    /// What was written back of each session, the newest last.
+    applied: Arc<Mutex<HashMap<SessionId, Vec<Vec<Change>>>>>,
+}
+
+impl Disks {
+    pub(super) fn new(context: Arc<ServeContext>, host: Host, jobs: Jobs) -> Self {
+        Self { context, host, jobs, applied: Arc::default() }
+    }
+
+    /// What a session changed: as it is now where its turn runs here, else as it was kept.
+    async fn changed(&self, session: &SessionId) -> Outcome<TakenChanges> {
+        let Some(engine) = self.host.engine(session).await else {
+            return self.context.kept(session);
+        };
+        let state = engine.state(session).await?;
+        let limit = Duration::from_millis(limits::CHANGES_MS_MAX);
+        match tokio::time::timeout(limit, self.context.take(&engine, session, &state)).await {
+            Ok(taken) => taken,
+            // Its sandbox is frozen while the model thinks long.
+            Err(_) => self.context.kept(session),
+        }
+    }
+
+    /// Writes back what changed since it was written back last.
+    async fn written_back(
+        &self,
+        session: &SessionId,
+        asked: ApplyChanges,
+    ) -> Outcome<AppliedChanges> {
+        let quiet = self.host.quiet(session).await?;
+        quiet.is_ours(session)?;
+        let state = quiet.engine.state(session).await?;
+        let dir = self.source(session, &state)?;
+        let changes = self.context.finish(&quiet.engine, session).changes(&state).await;
+        quiet.rest(session).await;
+        let changes = changes?.ok_or_else(|| {
+            let text = "there is no sandbox any more to take the changes from";
+            Failure::new(Kind::SandboxUnavailable, text)
+                .hint("The patch has what was kept of them.")
+        })?;
+        let before = self.applied().get(session).cloned().unwrap_or_default();
+        let changes = since(&before, changes.changed);
+        let accept = if asked.accept_hazards { Accept::Named } else { Accept::Nothing };
+        own_files::stay_untouched(&self.context.paths, &dir, &changes)?;
+        outrigger_repository::apply(&dir, &changes, accept)
+            .map_err(|error| repository::failed(&dir, &error))?;
+        let files = changes.len() as u64;
+        self.applied().entry(session.clone()).or_default().push(changes);
+        Ok(AppliedChanges { files, directory: dir.display().to_string() })
+    }
+
+    /// The directory that a session began with, if this server may write there.
+    fn source(&self, session: &SessionId, state: &State) -> Outcome<PathBuf> {
+        let source = state.spec().and_then(|spec| spec.workspace.as_ref());
+        let source = source.map(|it| PathBuf::from(&it.source));
+        let ours = workspace::tree(&self.context.dir)?.top;
+        source.filter(|source| *source == ours).ok_or_else(|| {
+            let text = "this server writes into the directory that it was begun in, and the session began in another one";
+            Failure::new(Kind::Usage, text)
+                .hint(format!("`outrigger sessions apply {session}` writes it back."))
+        })
+    }
+
+    fn applied(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<Vec<Change>>>> {
+        self.applied.lock().expect("nobody panics while they hold the table")
+    }
+
+    async fn previewed(&self, session: &SessionId, effect: Seq) -> Outcome<Option<FilePreview>> {
+        let journal = &*self.context.store.journal;
+        let waiting = PendingApproval::find(journal, &session.effect(effect)).await?;
+        let quiet = self.host.quiet(session).await?;
+        let change = ProposedChange::of(&quiet.engine, &waiting).await;
+        // It may have been cold, and goes on waiting.
+        quiet.rest(session).await;
+        Ok(change?.map(|change| {
+            let name = change.name();
+            FilePreview { diff: change.diff, name, seen: change.seen }
+        }))
+    }
+
+    async fn all_checkpoints(&self, session: &SessionId) -> Outcome<Vec<CheckpointInfo>> {
+        let quiet = self.host.quiet(session).await?;
+        let all = quiet.engine.checkpoints(session).await?;
+        Ok(all.into_iter().map(told).collect())
+    }
+
+    async fn forked(
+        &self,
+        session: &SessionId,
+        at: Option<Seq>,
+        into: &SessionId,
+        by: &str,
+    ) -> Outcome {
+        if self.context.store.journal.head(into).await? > Seq::default() {
+            return Ok(());
+        }
+        let quiet = self.host.quiet(session).await?;
+        Ok(quiet.engine.fork(session, at, into, by).await.map(drop)?)
+    }
+
+    async fn rewound(
+        &self,
+        session: &SessionId,
+        to: Option<Seq>,
+        by: &str,
+    ) -> Outcome<CheckpointInfo> {
+        let quiet = self.host.quiet(session).await?;
+        quiet.is_ours(session)?;
+        let (checkpoint, _) = quiet.engine.rewind(session, to, by).await?;
+        let state = quiet.engine.state(session).await?;
+        // What is kept of its changes is of what was given up.
+        drop(self.context.take(&quiet.engine, session, &state).await);
+        quiet.rest(session).await;
+        Ok(told(checkpoint))
+    }
+}
+
+fn told(checkpoint: SessionCheckpoint) -> CheckpointInfo {
+    CheckpointInfo {
+        at: checkpoint.at.0,
+        at_ms: checkpoint.at_ms,
+        status: checkpoint.status.to_owned(),
+        said: checkpoint.said,
+        kept: checkpoint.gone.is_empty(),
+    }
+}
+
+#[async_trait]
+impl SessionDisks for Disks {
+    async fn changes(&self, session: &SessionId) -> Result<TakenChanges, RequestError> {
+        let (disks, session) = (self.clone(), session.clone());
+        self.jobs.ask(move || async move { disks.changed(&session).await }.boxed_local()).await
+    }
+
+    async fn apply(
+        &self,
+        session: &SessionId,
+        asked: ApplyChanges,
+    ) -> Result<AppliedChanges, RequestError> {
+        let (disks, session) = (self.clone(), session.clone());
+        self.jobs
+            .ask(move || async move { disks.written_back(&session, asked).await }.boxed_local())
+            .await
+    }
+
+    async fn preview(
+        &self,
+        session: &SessionId,
+        effect: Seq,
+    ) -> Result<Option<FilePreview>, RequestError> {
+        let (disks, session) = (self.clone(), session.clone());
+        self.jobs
+            .ask(move || async move { disks.previewed(&session, effect).await }.boxed_local())
+            .await
+    }
+
+    async fn checkpoints(&self, session: &SessionId) -> Result<Vec<CheckpointInfo>, RequestError> {
+        let (disks, session) = (self.clone(), session.clone());
+        self.jobs
+            .ask(move || async move { disks.all_checkpoints(&session).await }.boxed_local())
+            .await
+    }
+
+    async fn fork(
+        &self,
+        session: &SessionId,
+        at: Option<Seq>,
+        into: &SessionId,
+        by: &str,
+    ) -> Result<(), RequestError> {
+        let (disks, session) = (self.clone(), session.clone());
+        let (into, by) = (into.clone(), by.to_owned());
+        self.jobs
+            .ask(move || async move { disks.forked(&session, at, &into, &by).await }.boxed_local())
+            .await
+    }
+
+    async fn rewind(
+        &self,
+        session: &SessionId,
+        to: Option<Seq>,
+        by: &str,
+    ) -> Result<CheckpointInfo, RequestError> {
+        let (disks, session, by) = (self.clone(), session.clone(), by.to_owned());
+        self.jobs
+            .ask(move || async move { disks.rewound(&session, to, &by).await }.boxed_local())
+            .await
+    }
+}

@@ -1,0 +1,86 @@
+//! Where a session stood: listed, forked from, gone back to.
+
+use axum::Json;
+use axum::extract::State as Extract;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use outrigger_agent::Seq;
+use outrigger_api::{
+    CheckpointInfo, CheckpointList, ForkSession, ProblemDetails, RewindSession, SessionInfo,
+};
+
+use crate::input::{Body, Name};
+use crate::login::Person;
+use crate::{RequestError, Server, sessions};
+
+/// The checkpoints of a session, the oldest first.
+#[utoipa::path(get, path = "/v1/sessions/{id}/checkpoints", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 200, body = CheckpointList),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn list(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+) -> Result<Json<CheckpointList>, RequestError> {
+    let (session, _) = server.state(&person.name, &session).await?;
+    let data = server.parts.disks.checkpoints(&session).await?;
+    Ok(Json(CheckpointList { data }))
+}
+
+/// Begins another session where this one stood. It is named after the idempotency key, so that
+/// the same request makes one session however often it comes.
+#[utoipa::path(post, path = "/v1/sessions/{id}/fork", tag = "sessions", request_body = ForkSession,
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key makes one session, however often it comes"),
+    ),
+    responses(
+        (status = 201, body = SessionInfo),
+        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn fork(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+    headers: HeaderMap,
+    Body(asked): Body<ForkSession>,
+) -> Result<Response, RequestError> {
+    let (session, _) = server.state(&person.name, &session).await?;
+    let into = sessions::named(&person, &headers);
+    server.parts.disks.fork(&session, asked.at.map(Seq), &into, &person.name).await?;
+    let info = server.listing.one(&server.parts, &into).await?;
+    let location = format!("/v1/sessions/{into}");
+    Ok((StatusCode::CREATED, [("location", location)], Json((*info).clone())).into_response())
+}
+
+/// Takes a session back to where it stood. What was spent stays spent.
+#[utoipa::path(post, path = "/v1/sessions/{id}/rewind", tag = "sessions", request_body = RewindSession,
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 200, body = CheckpointInfo),
+        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn rewind(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+    Body(asked): Body<RewindSession>,
+) -> Result<Json<CheckpointInfo>, RequestError> {
+    let (session, _) = server.state(&person.name, &session).await?;
+    server.parts.disks.rewind(&session, asked.to.map(Seq), &person.name).await.map(Json)
+}
