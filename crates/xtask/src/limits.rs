@@ -44,3 +44,5 @@ pub(crate) const PROJECT_COMMAND_SECONDS_MAX: u64 = 600;
 pub(crate) const PROJECT_RUN_SECONDS_MAX: u64 = 900;
 /// What is shown of the output of tests that fail.
 pub(crate) const PROJECT_TAIL_LINES: u32 = 60;
+/// Seconds that the whole suite in a browser has.
+pub(crate) const BROWSER_SECONDS_MAX: u64 = 900;

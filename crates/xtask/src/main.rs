@@ -4,6 +4,7 @@
 //! the checks build in seconds and run while the rest is broken; `sim`, `bench` and
 //! `attack` are programs of other crates, started as children.
 
+mod browser;
 mod child;
 mod ci;
 mod crate_map;
@@ -124,6 +125,8 @@ enum Task {
     /// The tests of twelve projects of others, unmodified, on the host and in the default
     /// sandbox in turn.
     Projects(projects::Projects),
+    /// The page of `outrigger serve` in Chromium, against the real server: `browser [--only NAME]`.
+    Browser(browser::Browser),
     /// Installs what the tests need and this machine lacks (Debian, Ubuntu, Fedora).
     Setup,
     /// Everything that CI runs, in its order.
@@ -157,6 +160,8 @@ enum Error {
     Docker(#[from] docker::Error),
     #[error(transparent)]
     Projects(#[from] projects::Error),
+    #[error(transparent)]
+    Browser(#[from] browser::Error),
     #[error(transparent)]
     CrateMap(#[from] crate_map::Error),
     #[error("cannot read or write {}", crate_map::PAGE)]
@@ -242,6 +247,10 @@ fn run(task: Task) -> Result<u8, Error> {
         Task::Projects(asked) => {
             drop(out);
             Ok(projects::run(&asked, &Workspace::load()?, &mut std::io::stdout())?)
+        }
+        Task::Browser(asked) => {
+            drop(out);
+            Ok(browser::run(&asked, &Workspace::load()?, &mut std::io::stdout())?)
         }
         Task::Setup => {
             drop(out);

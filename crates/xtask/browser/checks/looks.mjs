@@ -1,0 +1,80 @@
+// Every page in light, in dark and on a phone: a picture, the rules of axe, nothing that sticks out.
+import path from "node:path";
+import { findings, isBad } from "../axe.mjs";
+import { MODES, profile } from "../browser.mjs";
+import { TASK } from "../script.mjs";
+
+export async function run(t) {
+  // A sandbox that is just going to rest can't be looked into; the page asks again by itself.
+  const at = await sessions(t);
+  for (const [mode, options] of Object.entries(MODES)) {
+    const context = await t.profile(options);
+    const page = await t.page(context);
+    for (const [name, address, ready] of pages(at)) {
+      await looked(t, page, `${name}-${mode}`, async () => {
+        await page.goto("about:blank");
+        await page.goto(t.url + address);
+        await page.waitForSelector(ready);
+      });
+    }
+    await looked(t, page, `keys-${mode}`, async () => {
+      await page.keyboard.press("?");
+      await page.waitForSelector("dialog[open]");
+    });
+    await page.close();
+    await strangers(t, mode, options);
+  }
+  for (const session of Object.values(at)) await t.post(`/v1/sessions/${session}/cancel`).catch(() => {});
+}
+
+/// A session of every kind, as it stands when somebody looks.
+async function sessions(t) {
+  const at = {};
+  for (const name of ["edit", "hostile", "once", "sleep", "count"]) at[name] = await t.create(TASK[name]);
+  await t.status(at.edit, "answered");
+  await t.status(at.hostile, "answered");
+  await t.status(at.once, "waits for approval");
+  const [question] = (await t.get("/v1/approvals")).data;
+  return { ...at, question: question.id };
+}
+
+const pages = (at) => [
+  ["start", "/", ".session-row"],
+  ["new", "/new", "[data-composer]"],
+  ["answered", `/sessions/${at.edit}`, "text=The agent answered."],
+  ["changes", `/sessions/${at.edit}#changes`, ".files li"],
+  ["details", `/sessions/${at.edit}#details`, ".waterfall li"],
+  ["live", `/sessions/${at.count}`, ".live pre"],
+  ["asked", `/sessions/${at.once}`, ".question .approve:not(:disabled)"],
+  ["approvals", "/approvals", ".question .approve:not(:disabled)"],
+  ["approval", `/approvals/${at.question}`, ".question .approve:not(:disabled)"],
+  ["hostile", `/sessions/${at.hostile}`, "text=The agent answered."],
+  ["none", "/sessions/none", ".failure"],
+];
+
+// What somebody sees who is not logged in.
+async function strangers(t, mode, options) {
+  t.expect(/status of 40[14]/);
+  const context = await profile(t.house.browser, options);
+  t.house.profiles.push(context);
+  const page = await t.page(context);
+  await looked(t, page, `login-${mode}`, async () => {
+    await page.goto(t.url);
+    await page.waitForSelector("text=You are not logged in");
+  });
+  await page.close();
+}
+
+async function looked(t, page, name, go) {
+  await t.step(`${name} looks right`, async () => {
+    await go();
+    await page.evaluate(() => document.fonts.ready);
+    await page.screenshot({ path: path.join(t.shots, `${name}.png`) });
+    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    if (beyond > 0) throw new Error(`the page is ${beyond} px wider than its window`);
+    const found = await findings(page);
+    for (const { text } of found.filter((one) => !isBad(one))) t.figure(text);
+    const bad = found.filter(isBad).map(({ text }) => text);
+    if (bad.length > 0) throw new Error(bad.join("\n"));
+  });
+}

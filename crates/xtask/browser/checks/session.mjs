@@ -1,0 +1,81 @@
+// A session from its first word to its end: begun, watched, steered, stopped, resumed, ended.
+import { TASK } from "../script.mjs";
+import { until } from "../until.mjs";
+
+export async function run(t) {
+  const page = await t.page();
+  await counted(t, page);
+  await stopped(t, page);
+}
+
+const session = (page) => page.url().match(/sessions\/([^#?]+)/)[1];
+
+async function start(page, t, text) {
+  await page.goto(t.url);
+  await page.fill("[data-composer]", text);
+  await page.click("button:has-text('Start')");
+  await page.waitForSelector(".session-head");
+}
+
+async function counted(t, page) {
+  await t.step("an agent is started", async () => {
+    await start(page, t, TASK.count);
+    await page.waitForSelector(`.said:has-text("${TASK.count}")`);
+    return (await page.title()).startsWith(TASK.count);
+  });
+  await t.step("the output of a command is seen while it runs", async () => {
+    const live = () => page.textContent(".step.tool.is-running .live pre");
+    const first = await live();
+    await until("more of it", async () => (await live()).length > first.length + 50);
+    await page.waitForSelector(".status:has-text('running')");
+  });
+  await t.step("what it thought is folded, and unfolds", async () => {
+    await page.click("button:has-text('Thinking, 2 lines')");
+    await page.waitForSelector("text=So there is time to look.");
+  });
+  await t.step("it is steered while it runs", async () => {
+    await page.fill("[data-composer]", TASK.steer);
+    await page.click("button:has-text('Steer')");
+    await page.waitForSelector(`.said:has-text("${TASK.steer}")`);
+    return (await page.inputValue("[data-composer]")) === "";
+  });
+  await t.step("the answer is to what it was steered to", async () => {
+    t.world.open(session(page));
+    await page.waitForSelector(".said-by-model strong:has-text('off we go')");
+    await page.waitForSelector(".status:has-text('answered')");
+    await page.waitForSelector("text=The agent answered.");
+  });
+  await t.step("the whole output is there", async () => {
+    await page.click(".step.tool .fold-head");
+    return /tick 1\n[^]*tick 9\n[^]*done/.test(await page.textContent(".step.tool pre.out"));
+  });
+  await t.step("loaded anew it is the same", async () => {
+    const before = await page.locator(".step").count();
+    await page.reload();
+    await page.waitForSelector("text=The agent answered.");
+    return (await page.locator(".step").count()) === before;
+  });
+}
+
+async function stopped(t, page) {
+  await t.step("a turn is stopped", async () => {
+    await start(page, t, TASK.sleep);
+    await page.waitForSelector(".step.tool.is-running .live pre:has-text('tick')");
+    await page.click("button.stop");
+    await page.waitForSelector("text=/stopped the turn/");
+    await page.waitForSelector(".status:has-text('interrupted')");
+  });
+  await t.step("it is resumed, and answers", async () => {
+    await page.click("button:has-text('Resume')");
+    await page.waitForSelector("text=I slept less than I meant to.");
+    await page.waitForSelector(".status:has-text('answered')");
+  });
+  await t.step("it is ended for good, with a reason", async () => {
+    await page.click("text=End…");
+    await page.fill(".ending input", "I have seen enough");
+    await page.click("text=End the session");
+    await page.waitForSelector(".ended-note");
+    await page.waitForSelector(".timeline >> text=I have seen enough");
+    return (await page.locator("[data-composer], button.stop").count()) === 0;
+  });
+}
