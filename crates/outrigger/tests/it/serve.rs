@@ -254,10 +254,9 @@ fn a_change_of_a_file_is_approved_as_it_was_looked_at() {
         Turn(&[("write_file", write)]),
     ]);
     let served = Served::new(world, &dir, &script);
-    let key = ["--header", "Idempotency-Key: once"];
     let body = json!({ "text": "Change it." });
-    let first = served.post_with("/v1/sessions", &body, &key).1;
-    let again = served.post_with("/v1/sessions", &body, &key);
+    let first = served.post_with("/v1/sessions", &body, &KEY).1;
+    let again = served.post_with("/v1/sessions", &body, &KEY);
     assert_eq!((again.0, &again.1["id"]), (201, &first["id"]));
     let session = first["id"].as_str().unwrap_or_else(|| panic!("{first}"));
     served.await_status(session, "waits for approval");
@@ -293,11 +292,14 @@ fn a_change_of_a_file_is_approved_as_it_was_looked_at() {
     );
 }
 
+const KEY: [&str; 2] = ["--header", "Idempotency-Key: once"];
+
 #[test]
 fn a_killed_server_goes_on_where_it_was() {
     let gate = "while [ ! -e /workspace/go ]; do sleep 0.05; done; echo went on";
     let (served, dir) = served(&[Turn(&[shell(gate)])]);
-    let session = served.create("Wait.");
+    let made = served.post_with("/v1/sessions", &json!({ "text": "Wait." }), &KEY).1;
+    let session = made["id"].as_str().unwrap().to_owned();
     until("the command runs", || {
         let events = served.events(&session);
         events.last().filter(|last| last["sandbox"] == "work").map(drop)
@@ -306,7 +308,20 @@ fn a_killed_server_goes_on_where_it_was() {
     process.signal(Signal::KILL);
     drop(process);
     assert_eq!(world.sessions()[0]["status"], "interrupted");
-    // The command outlives it, and whoever comes next has its output.
+    // What no server left there, none takes up; who asks for it again has it go on.
+    let marks = world.harness().join("served");
+    assert!(marks.join(&session).exists());
+    fs::remove_file(marks.join(&session)).unwrap();
+    let script = world.script(&[Turn(&[shell(gate)])]);
+    let mut served = Served::new(world, &dir, &script);
+    assert_eq!(served.status(&session), "interrupted");
+    let again = served.post_with("/v1/sessions", &json!({ "text": "Wait." }), &KEY);
+    assert_eq!((again.0, &again.1["id"]), (201, &json!(session)), "{again:?}");
+    until("it is driven again", || (served.status(&session) == "running").then_some(()));
+    served.process.signal(Signal::KILL);
+    let Served { world, process, .. } = served;
+    drop(process);
+    // The command outlives both, and whoever comes next has its output.
     let script = world.script(&[Turn(&[shell(gate)])]);
     let served = Served::new(world, &dir, &script);
     until("it is driven again", || (served.status(&session) == "running").then_some(()));
@@ -407,7 +422,9 @@ fn a_session_is_forked_and_taken_back_to_where_it_stood() {
     let own = format!("/v1/sessions/{session}");
     let checkpoint = until("there is a checkpoint", || {
         let (_, all) = served.get(&format!("{own}/checkpoints"));
-        all["data"].as_array()?.last().cloned()
+        let last = all["data"].as_array()?.last()?.clone();
+        // Before it was answered it stood at its beginning.
+        (last["status"] == "answered").then_some(last)
     });
     assert_eq!((&checkpoint["said"], &checkpoint["kept"]), (&json!("Add a line."), &json!(true)));
     let key = ["--header", "Idempotency-Key: fork"];

@@ -11,6 +11,7 @@ use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
 use outrigger_server::{RequestError, SessionHost};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex};
+use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::context::ServeContext;
@@ -176,13 +177,27 @@ impl Host {
             if driving.parked(session).now_or_never().is_none() {
                 continue;
             }
-            if let Some(held) = held.take() {
-                // What fails here is done the next time.
-                drop(outrigger_engine::suspend(&held.engine, session).await);
+            let Some(held) = held.take() else { return };
+            // What fails here is done the next time.
+            drop(outrigger_engine::suspend(&held.engine, session).await);
+            match held.engine.state(session).await.ok().and_then(|state| state.next_expiry_ms()) {
+                // The mark stays: a server that comes after this one sees to it as well.
+                Some(at_ms) => self.wake_at(session, at_ms),
+                None => self.0.marks.clear(session),
             }
-            self.0.marks.clear(session);
             return;
         }
+    }
+
+    /// What is not answered in time is denied then.
+    fn wake_at(&self, session: &SessionId, at_ms: u64) {
+        let (host, session) = (self.clone(), session.clone());
+        let wait = Duration::from_millis(at_ms.saturating_sub(session::now_ms()));
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(wait).await;
+            // One that is over by then only waits again.
+            drop(host.awake(&session).await);
+        });
     }
 
     /// A session that waits: what it changed is kept as a patch, and who is asked is told. What
@@ -209,7 +224,9 @@ impl Host {
         let mut held = slot.lock().await;
         let ServeContext { paths, config, model, dir, store } = &*self.0.context;
         if store.journal.head(session).await? > Seq::default() {
-            return Ok(());
+            // The server may have died right after it was opened.
+            drop(held);
+            return self.awake(session).await;
         }
         let (config, model) = chosen(config, model, &asked)?;
         let screen = Screen::keeping();
@@ -227,8 +244,11 @@ impl Host {
             driver: Driver::Here,
         };
         let mut screen = screen;
-        let opened = task::open(paths, &config, store.clone(), task, &mut screen).await?;
-        let OpenedTask { engine, lock, .. } = opened;
+        // Before there is a session, so that none is left behind that nobody takes up.
+        self.0.marks.set(session)?;
+        let opened = task::open(paths, &config, store.clone(), task, &mut screen).await;
+        let OpenedTask { engine, lock, .. } =
+            opened.inspect_err(|_| self.0.marks.clear(session))?;
         let lock = lock.ok_or_else(|| session::held(session))?;
         self.hold(&mut held, session, engine, lock)?;
         drop(held);
