@@ -57,8 +57,7 @@ pub(crate) async fn start(
     output: Output,
 ) -> Outcome<u8> {
     let (mut screen, driver) = (Screen::new(output), task.driver);
-    let store = compose::store(paths).await?;
-    let opened = open(paths, config, store, task, &mut screen).await?;
+    let opened = open(paths, config, None, task, &mut screen).await?;
     let OpenedTask { store, engine, session, lock } = opened;
     let back = Back::settle(paths, &session, Apply::default())?;
     if driver == Driver::Detached {
@@ -81,11 +80,12 @@ pub(crate) async fn start(
     interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
 }
 
-/// Opens a session for a task.
+/// Opens a session for a task. `store`: the one that is open already; otherwise one is opened
+/// once nothing that was said is wrong.
 pub(crate) async fn open(
     paths: &Paths,
     config: &Config,
-    store: Store,
+    store: Option<Store>,
     task: Task,
     screen: &mut Screen,
 ) -> Outcome<OpenedTask> {
@@ -98,6 +98,10 @@ pub(crate) async fn open(
     let config = &project_servers::added(paths, config, &task.tree.top, screen)?;
     let networks = config.sandboxes.iter().map(|it| it.reaches(&task.tree.top));
     let networks = networks.collect::<Outcome<Vec<_>>>()?;
+    let store = match store {
+        Some(store) => store,
+        None => compose::store(paths).await?,
+    };
     for words in &networks {
         network::secrets_are_there(&*store.sqlite, words).await?;
     }

@@ -85,8 +85,7 @@ pub(super) fn begin(context: Context, message: Message) -> Job {
             name: None,
             driver: Driver::Here,
         };
-        let store = compose::store(&context.paths).await?;
-        let task = open(&context.paths, &context.config, store, task, &mut screen).await?;
+        let task = open(&context.paths, &context.config, None, task, &mut screen).await?;
         Ok(Box::new(OpenedTalk { task, before: Vec::new(), rows: screen.kept(), drive: true }))
     };
     work.map(JobEnd::Opened).boxed_local()

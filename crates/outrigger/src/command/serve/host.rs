@@ -246,7 +246,7 @@ impl Host {
         let mut screen = screen;
         // Before there is a session, so that none is left behind that nobody takes up.
         self.0.marks.set(session)?;
-        let opened = task::open(paths, &config, store.clone(), task, &mut screen).await;
+        let opened = task::open(paths, &config, Some(store.clone()), task, &mut screen).await;
         let OpenedTask { engine, lock, .. } =
             opened.inspect_err(|_| self.0.marks.clear(session))?;
         let lock = lock.ok_or_else(|| session::held(session))?;
