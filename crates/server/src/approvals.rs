@@ -6,18 +6,18 @@ use axum::http::StatusCode;
 use outrigger_agent::{Answer, ApprovalRequest, Digest, Seq, SessionId, State, Work};
 use outrigger_api::{
     AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview, ProblemCode,
-    ProblemDetails,
 };
 use outrigger_engine::AnswerRequest;
 
 use crate::input::{Body, Name};
 use crate::login::Person;
+use crate::problems::{ChangeProblems, ReadProblems};
 use crate::{RequestError, Server, convert, sessions};
 
 /// Everything that waits, newest sessions first.
 #[utoipa::path(get, path = "/v1/approvals", tag = "approvals", responses(
     (status = 200, body = ApprovalList),
-    (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+    ReadProblems,
 ))]
 pub(crate) async fn list(
     Extract(server): Extract<Server>,
@@ -71,10 +71,7 @@ impl Question {
     params(("id" = String, Path, description = "The question")),
     responses(
         (status = 200, body = ApprovalInfo),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ReadProblems,
     ))]
 pub(crate) async fn one(
     Extract(server): Extract<Server>,
@@ -97,13 +94,7 @@ pub(crate) async fn one(
     params(("id" = String, Path, description = "The question")), request_body = AnswerApproval,
     responses(
         (status = 202, description = "It is written down, and the session goes on"),
-        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 403, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ChangeProblems,
     ))]
 pub(crate) async fn answer(
     Extract(server): Extract<Server>,

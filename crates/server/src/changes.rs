@@ -5,10 +5,11 @@ use axum::extract::State as Extract;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use outrigger_api::limits::PATCH_BYTES_MAX;
-use outrigger_api::{AppliedChanges, ApplyChanges, ProblemCode, ProblemDetails, WorkspaceChanges};
+use outrigger_api::{AppliedChanges, ApplyChanges, ProblemCode, WorkspaceChanges};
 
 use crate::input::{Body, Name};
 use crate::login::Person;
+use crate::problems::{ChangeProblems, ReadProblems};
 use crate::{RequestError, Server};
 
 /// What a session changed, as it is now.
@@ -16,9 +17,7 @@ use crate::{RequestError, Server};
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = WorkspaceChanges),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ReadProblems,
     ))]
 pub(crate) async fn all(
     Extract(server): Extract<Server>,
@@ -42,9 +41,7 @@ pub(crate) async fn all(
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = Vec<u8>, content_type = "text/x-patch"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ReadProblems,
     ))]
 pub(crate) async fn patch(
     Extract(server): Extract<Server>,
@@ -64,13 +61,7 @@ pub(crate) async fn patch(
     params(("id" = String, Path, description = "The session")), request_body = ApplyChanges,
     responses(
         (status = 200, body = AppliedChanges),
-        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 403, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ChangeProblems,
     ))]
 pub(crate) async fn apply(
     Extract(server): Extract<Server>,

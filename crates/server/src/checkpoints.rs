@@ -5,12 +5,11 @@ use axum::extract::State as Extract;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use outrigger_agent::Seq;
-use outrigger_api::{
-    CheckpointInfo, CheckpointList, ForkSession, ProblemDetails, RewindSession, SessionInfo,
-};
+use outrigger_api::{CheckpointInfo, CheckpointList, ForkSession, RewindSession, SessionInfo};
 
 use crate::input::{Body, Name};
 use crate::login::Person;
+use crate::problems::{ChangeProblems, ReadProblems};
 use crate::{RequestError, Server, sessions};
 
 /// The checkpoints of a session, the oldest first.
@@ -18,9 +17,7 @@ use crate::{RequestError, Server, sessions};
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = CheckpointList),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ReadProblems,
     ))]
 pub(crate) async fn list(
     Extract(server): Extract<Server>,
@@ -41,12 +38,7 @@ pub(crate) async fn list(
     ),
     responses(
         (status = 201, body = SessionInfo),
-        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ChangeProblems,
     ))]
 pub(crate) async fn fork(
     Extract(server): Extract<Server>,
@@ -68,12 +60,7 @@ pub(crate) async fn fork(
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = CheckpointInfo),
-        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ChangeProblems,
     ))]
 pub(crate) async fn rewind(
     Extract(server): Extract<Server>,

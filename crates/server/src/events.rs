@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt, stream};
 use outrigger_agent::Seq;
-use outrigger_api::{EventList, ProblemDetails, SessionEvent};
+use outrigger_api::{EventList, SessionEvent};
 use serde::Deserialize;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use crate::follow::{Followed, Follower, named};
 use crate::input::{Name, QueryParams};
 use crate::listing::Update;
 use crate::login::Person;
+use crate::problems::ReadProblems;
 use crate::server::ended;
 use crate::{RequestError, Server, convert, limits};
 
@@ -38,9 +39,7 @@ pub(crate) struct EventQuery {
     params(("id" = String, Path, description = "The session"), EventQuery),
     responses(
         (status = 200, body = EventList),
-        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        ReadProblems,
     ))]
 pub(crate) async fn list(
     Extract(server): Extract<Server>,
@@ -87,9 +86,7 @@ fn sse(frames: impl Stream<Item = Frame> + Send + 'static) -> Frames {
     ),
     responses(
         (status = 200, body = String, content_type = "text/event-stream"),
-        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        ReadProblems,
     ))]
 pub(crate) async fn follow(
     Extract(server): Extract<Server>,
@@ -150,7 +147,7 @@ async fn updates(
 /// `event: approvals` an `ApprovalList` where what waits may be otherwise.
 #[utoipa::path(get, path = "/v1/updates", tag = "sessions", responses(
     (status = 200, body = String, content_type = "text/event-stream"),
-    (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+    ReadProblems,
 ))]
 pub(crate) async fn all(
     Extract(server): Extract<Server>,

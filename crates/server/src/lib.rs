@@ -26,6 +26,7 @@ mod listing;
 mod login;
 mod page;
 mod parts;
+mod problems;
 mod router;
 mod server;
 mod serving;

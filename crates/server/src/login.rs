@@ -14,6 +14,7 @@ use outrigger_store::{KeyKind, Keys, StoredKey};
 use serde::Deserialize;
 
 use crate::input::QueryParams;
+use crate::problems::ChangeProblems;
 use crate::{RequestError, Server, limits, page};
 
 /// The cookie of a browser that is logged in.
@@ -198,7 +199,7 @@ fn random() -> Result<[u8; 32], RequestError> {
 /// Logs a browser out.
 #[utoipa::path(post, path = "/v1/logout", tag = "server", responses(
     (status = 204, description = "The key that came with the request lets nobody in any more"),
-    (status = 401, body = outrigger_api::ProblemDetails, content_type = "application/problem+json"),
+    ChangeProblems,
 ))]
 pub(crate) async fn logout(
     Extract(server): Extract<Server>,

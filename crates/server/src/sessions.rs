@@ -7,8 +7,7 @@ use axum::response::{IntoResponse, Response};
 use outrigger_agent::{Author, Digest, Message, SessionId};
 use outrigger_api::limits::{PAGE_SESSIONS_DEFAULT, PAGE_SESSIONS_MAX};
 use outrigger_api::{
-    CancelSession, CreateSession, ProblemCode, ProblemDetails, SendMessage, ServerInfo,
-    SessionInfo, SessionList,
+    CancelSession, CreateSession, ProblemCode, SendMessage, ServerInfo, SessionInfo, SessionList,
 };
 use outrigger_engine::ResumeChange;
 use outrigger_store::Before;
@@ -17,6 +16,7 @@ use utoipa::IntoParams;
 
 use crate::input::{Body, Name, QueryParams};
 use crate::login::Person;
+use crate::problems::{ChangeProblems, ReadProblems};
 use crate::{RequestError, Server};
 
 /// Which page of a list.
@@ -32,7 +32,7 @@ pub(crate) struct ListQuery {
 /// What the server is.
 #[utoipa::path(get, path = "/v1/server", tag = "server", responses(
     (status = 200, body = ServerInfo),
-    (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+    ReadProblems,
 ))]
 pub(crate) async fn server(Extract(server): Extract<Server>, person: Person) -> Json<ServerInfo> {
     Json(server.parts.host.info(&person.name))
@@ -41,8 +41,7 @@ pub(crate) async fn server(Extract(server): Extract<Server>, person: Person) -> 
 /// Sessions, newest first, without subagents.
 #[utoipa::path(get, path = "/v1/sessions", tag = "sessions", params(ListQuery), responses(
     (status = 200, body = SessionList),
-    (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
-    (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
+    ReadProblems,
 ))]
 pub(crate) async fn list(
     Extract(server): Extract<Server>,
@@ -77,8 +76,7 @@ fn read_cursor(cursor: &str) -> Result<Before, RequestError> {
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = SessionInfo),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
+        ReadProblems,
     ))]
 pub(crate) async fn one(
     Extract(server): Extract<Server>,
@@ -96,14 +94,7 @@ pub(crate) async fn one(
     params(("Idempotency-Key" = Option<String>, Header, description = "The same key opens one session, however often it comes")),
     responses(
         (status = 201, body = SessionInfo),
-        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 402, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 403, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 502, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ChangeProblems,
     ))]
 pub(crate) async fn create(
     Extract(server): Extract<Server>,
@@ -142,12 +133,7 @@ pub(crate) fn named(person: &Person, headers: &HeaderMap) -> SessionId {
     params(("id" = String, Path, description = "The session")), request_body = SendMessage,
     responses(
         (status = 202, description = "It is written down, and the agent hears it"),
-        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ChangeProblems,
     ))]
 pub(crate) async fn say(
     Extract(server): Extract<Server>,
@@ -170,10 +156,7 @@ pub(crate) async fn say(
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 202, description = "It is written down, and the turn stops"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ChangeProblems,
     ))]
 pub(crate) async fn interrupt(
     Extract(server): Extract<Server>,
@@ -194,10 +177,7 @@ pub(crate) async fn interrupt(
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 202, description = "It goes on"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 409, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ChangeProblems,
     ))]
 pub(crate) async fn resume(
     Extract(server): Extract<Server>,
@@ -217,11 +197,7 @@ pub(crate) async fn resume(
     params(("id" = String, Path, description = "The session")), request_body = CancelSession,
     responses(
         (status = 202, description = "It is written down, and nothing further is started"),
-        (status = 400, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 401, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 404, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 413, body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, body = ProblemDetails, content_type = "application/problem+json"),
+        ChangeProblems,
     ))]
 pub(crate) async fn cancel(
     Extract(server): Extract<Server>,
