@@ -22,6 +22,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::command::task;
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Limits, Model, Net, Output};
@@ -184,6 +185,8 @@ async fn context(paths: &Paths, asked: &Serve, screen: &Screen) -> Outcome<Serve
     // Who begins the server is the last who can be asked.
     trust::ask(paths, &tree.top, ProjectFile::all(&tree), screen).await?;
     let store = compose::store(paths).await?;
+    // Once: it looks at each session that runs.
+    task::give_back(paths, &config, &store).await?;
     Ok(ServeContext { paths: paths.clone(), config, model, dir, store })
 }
 

@@ -100,7 +100,11 @@ pub(crate) async fn open(
     let networks = networks.collect::<Outcome<Vec<_>>>()?;
     let store = match store {
         Some(store) => store,
-        None => compose::store(paths).await?,
+        None => {
+            let store = compose::store(paths).await?;
+            give_back(paths, config, &store).await?;
+            store
+        }
     };
     for words in &networks {
         network::secrets_are_there(&*store.sqlite, words).await?;
@@ -111,7 +115,6 @@ pub(crate) async fn open(
         None => session::new_id(),
     };
     price(config, &store, &mut opened, &task.who).await?;
-    give_back(paths, config, &store).await?;
     task.model.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
     let packing = workspace::pack(paths, config, &store, task.tree);
     let packed = screen.during("copying the directory", packing).await?;
@@ -179,7 +182,7 @@ async fn unused(store: &Store, name: SessionId) -> Outcome<SessionId> {
 }
 
 /// What those that died keep reserved in the accounts would stand in the way of this one.
-async fn give_back(paths: &Paths, config: &Config, store: &Store) -> Outcome {
+pub(super) async fn give_back(paths: &Paths, config: &Config, store: &Store) -> Outcome {
     let accounts = store.accounts.accounts().await?;
     if accounts.iter().any(|account| account.reserved != Amounts::default()) {
         let clerk = compose::clerk(paths, config, store)?;
