@@ -175,6 +175,7 @@ async fn seen(parts: Parts, answers: u64, answered: Outcome<Vec<Row>>) -> Box<Ho
 /// A session that waits: what it changed is kept as a patch, its disks are kept, and it rests.
 pub(super) fn after_turn(context: Context, parts: Parts) -> Job {
     let work = async move {
+        let _alone = parts.sandboxes.lock().await;
         let state = parts.engine.state(&parts.session).await?;
         let screen = Screen::keeping();
         let finish = finish(&context, &parts);
@@ -269,6 +270,7 @@ async fn shows(context: Context, parts: Option<Parts>, command: Slash) -> Outcom
 }
 
 async fn diff(context: &Context, parts: &Parts, state: &State) -> Outcome<Vec<Row>> {
+    let _alone = parts.sandboxes.lock().await;
     let (changes, special) = taken(&finish(context, parts), state).await?;
     if changes.is_empty() && special.is_empty() {
         return Ok(vec![Row::note(Tone::Detail, "  nothing changed in the sandbox")]);
@@ -290,6 +292,7 @@ async fn apply(
     hazards: Hazards,
 ) -> Outcome<(Vec<Vec<Change>>, Vec<Row>)> {
     let parts = parts.ok_or_else(Context::not_open)?;
+    let _alone = parts.sandboxes.lock().await;
     let state = parts.engine.state(&parts.session).await?;
     let dir = source(&state)?;
     let (changes, _) = taken(&finish(&context, &parts), &state).await?;
@@ -311,6 +314,7 @@ async fn apply(
 /// Makes a branch of what was committed.
 async fn branch(context: Context, parts: Option<Parts>) -> Outcome<Vec<Row>> {
     let parts = parts.ok_or_else(Context::not_open)?;
+    let _alone = parts.sandboxes.lock().await;
     let state = parts.engine.state(&parts.session).await?;
     let finish = finish(&context, &parts);
     let (changes, _) = taken(&finish, &state).await?;
@@ -358,7 +362,7 @@ async fn undo(context: Context, parts: Option<Parts>) -> Outcome<(Vec<Vec<Change
 
 /// Goes on in a copy of the session.
 async fn fork(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>> {
-    let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
+    let Parts { store, engine, session, .. } = parts.ok_or_else(Context::not_open)?;
     let into = session::new_id();
     Box::pin(engine.fork(&session, None, &into, session::WHO)).await?;
     let mut opened = go_on(&context, store, &into).await?;
@@ -369,7 +373,7 @@ async fn fork(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>
 
 /// Goes on with the model that was chosen.
 async fn change_model(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>> {
-    let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
+    let Parts { store, engine, session, .. } = parts.ok_or_else(Context::not_open)?;
     let mut model = models::open(&context.paths, &context.model).await?;
     task::price(&context.config, &store, &mut model, session::WHO).await?;
     let change = ResumeChange { model: Some(model.spec), ..ResumeChange::default() };
@@ -383,7 +387,8 @@ async fn change_model(context: Context, parts: Option<Parts>) -> Outcome<Box<Ope
 
 /// Goes back to where the session stood before.
 async fn rewind(parts: Option<Parts>, to: Option<Seq>) -> Outcome<Box<OpenedTalk>> {
-    let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
+    let Parts { store, engine, session, sandboxes } = parts.ok_or_else(Context::not_open)?;
+    let _alone = sandboxes.lock().await;
     outrigger_engine::suspend(&engine, &session).await?;
     let (moment, warnings) = engine.rewind(&session, to, session::WHO).await?;
     let explained = warnings.iter().map(|warning| {

@@ -9,7 +9,7 @@ use crate::show::{Tone, inert};
 
 /// Lets the session reach more, or nothing.
 pub(super) async fn widen(parts: Option<Parts>, words: Words) -> Outcome<Vec<Row>> {
-    let Parts { store, engine, session } = parts.ok_or_else(Context::not_open)?;
+    let Parts { store, engine, session, .. } = parts.ok_or_else(Context::not_open)?;
     let wanted = network::of_session(&engine.state(&session).await?, &words)?;
     network::secrets_are_there(&*store.sqlite, &wanted).await?;
     let network = network::widen(&engine, &session, &words).await?;

@@ -4,6 +4,7 @@ use outrigger_agent::{Message, Park, Record, Seq, SessionId};
 use outrigger_engine::{AnswerRequest, EmbeddedHost, Engine, Error, Host, Notice, RuleSource};
 use outrigger_store::load_all;
 use std::sync::Arc;
+use tokio::sync::Mutex;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -25,6 +26,8 @@ pub(super) struct Parts {
     pub(super) store: Store,
     pub(super) engine: Engine,
     pub(super) session: SessionId,
+    /// Held by who looks into the sandboxes or lets them rest, each of which ends the other.
+    pub(super) sandboxes: Arc<Mutex<()>>,
 }
 
 /// A session that is talked with.
@@ -32,6 +35,7 @@ pub(super) struct Talk {
     store: Store,
     engine: Engine,
     pub(super) session: SessionId,
+    sandboxes: Arc<Mutex<()>>,
     lock: Option<Lock>,
     host: EmbeddedHost,
     notices: Receiver<(SessionId, Notice)>,
@@ -65,7 +69,8 @@ impl Talk {
             egress.attend();
         }
         let (host, notices) = (EmbeddedHost::new(engine.clone()), engine.feed().listen());
-        Self { store, engine, session, lock, host, notices, paths, shown, driven: false }
+        let sandboxes = Arc::default();
+        Self { store, engine, session, sandboxes, lock, host, notices, paths, shown, driven: false }
     }
 
     /// What it is held by, without what it was told by.
@@ -75,7 +80,7 @@ impl Talk {
 
     pub(super) fn parts(&self) -> Parts {
         let (store, engine) = (self.store.clone(), self.engine.clone());
-        Parts { store, engine, session: self.session.clone() }
+        Parts { store, engine, session: self.session.clone(), sandboxes: self.sandboxes.clone() }
     }
 
     pub(super) fn is_driven(&self) -> bool {
