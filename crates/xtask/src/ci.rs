@@ -9,7 +9,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::child::{self, Child, code};
-use crate::limits::CI_SEEDS_DEFAULT;
 use crate::setup;
 use crate::tally::{Runner, Tally};
 
@@ -59,13 +58,6 @@ fn steps(has_nextest: bool) -> Vec<Step> {
         step("subjects", "cargo xtask subjects"),
         step("tests", tests),
         step("tests of docs", "cargo test --workspace --doc"),
-        // Unlike `cargo xtask sim` without --release: its parts are built already.
-        step(
-            "simulation",
-            &format!(
-                "cargo run --quiet --package outrigger-sim --bin sim -- --seeds {CI_SEEDS_DEFAULT}"
-            ),
-        ),
     ]
 }
 
@@ -156,7 +148,6 @@ mod tests {
             subjects: cargo xtask subjects
             tests: cargo xtask docker cargo nextest run --workspace --no-fail-fast
             tests of docs: cargo test --workspace --doc
-            simulation: cargo run --quiet --package outrigger-sim --bin sim -- --seeds 200
         "#]]
         .assert_eq(&typed(true));
         assert!(

@@ -18,8 +18,6 @@ pub(crate) const SUBJECT_CHARS_MAX: usize = 72;
 pub(crate) const ARCHITECTURE_LINES_MAX: usize = 400;
 /// Largest text file that is searched for machine paths and hosts.
 pub(crate) const TEXT_BYTES_MAX: usize = 4 << 20;
-/// Seeds that `ci` runs the simulation over.
-pub(crate) const CI_SEEDS_DEFAULT: u32 = 200;
 /// Seeds within which the simulation has to miss a safeguard that was taken away.
 pub(crate) const MUTANT_SEEDS_MAX: u32 = 1_000;
 /// Seconds that the virtual machine of the attacks has from its start to its end.

@@ -6,3 +6,4 @@
 mod coverage;
 mod replay;
 mod safeguards;
+mod seeds;
