@@ -9,22 +9,37 @@
 #![forbid(unsafe_code)]
 
 mod approval;
+mod budget;
 mod changes;
 mod checkpoint;
+mod entry;
 mod event;
+mod file;
 pub mod limits;
 mod problem;
+mod proposal;
 mod session;
 mod stream;
 
 pub use approval::{AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview};
+pub use budget::{AccountInfo, AccountList, AccountPeriod, AccountStopInfo, MeasureInfo};
 pub use changes::{AppliedChanges, ApplyChanges, ChangedFile, FileChangeKind, WorkspaceChanges};
 pub use checkpoint::{CheckpointInfo, CheckpointList, ForkSession, RewindSession};
+pub use entry::{
+    ChangedEntry, EntryBlame, EntryContent, EntryDiff, EntryHistory, EntryHit, EntryHits,
+    EntryInfo, EntryLine, EntryList, EntryRedaction, EntryVersion, EntryVersionState, EntryVia,
+    RevertEntry, WriteEntry,
+};
 pub use event::{
     ApprovalKind, EffectKind, EffectOutcome, EventKind, EventList, HostFlow, MessageAuthor,
     ReplyPart, SessionEvent, VerdictKind,
 };
+pub use file::{FileContent, FileInfo, FileKind, FileList};
 pub use problem::{ProblemCode, ProblemDetails};
+pub use proposal::{
+    AnswerProposal, ProposalAnswer, ProposalComment, ProposalDetails, ProposalInfo, ProposalList,
+    ProposalStanding,
+};
 pub use session::{
     CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup, SessionInfo, SessionList,
     UsageInfo,

@@ -8,3 +8,13 @@ pub const PAGE_SESSIONS_DEFAULT: u32 = 50;
 pub const WAIT_SECONDS_MAX: u32 = 30;
 /// Bytes of a patch that an answer shows; the whole is a file of its own.
 pub const PATCH_BYTES_MAX: usize = 2 << 20;
+/// Events that are given at most of the end of a session.
+pub const LAST_EVENTS_MAX: u32 = 200;
+/// Bytes of a file of a workspace that are shown.
+pub const FILE_BYTES_MAX: u64 = 512 << 10;
+/// Names that are listed of a folder of a workspace.
+pub const FOLDER_FILES_MAX: u32 = 2_000;
+/// Files that a search finds where nobody says how many.
+pub const HITS_DEFAULT: usize = 20;
+/// Files that a search finds at most.
+pub const HITS_MAX: usize = 100;

@@ -38,6 +38,12 @@ pub enum ProblemCode {
     NotFound,
     /// It can't be done to this as it stands now.
     Conflict,
+    /// The address takes no such method.
+    MethodNotAllowed,
+    /// Somebody else changed it since it was looked at.
+    PreconditionFailed,
+    /// It has to be said which version is changed.
+    PreconditionRequired,
     /// It has more bytes than are taken.
     TooLarge,
     /// The rules forbid it.

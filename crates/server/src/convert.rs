@@ -1,9 +1,13 @@
 //! What a journal has, as the wire says it.
 
+mod account;
 mod approval;
+mod entry;
 mod event;
 mod session;
 
+pub(crate) use account::account;
 pub(crate) use approval::{approval, approvals, changes_file};
+pub(crate) use entry::{entry, line, proposal, version};
 pub(crate) use event::event;
 pub(crate) use session::session;

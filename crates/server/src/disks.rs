@@ -4,7 +4,9 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use outrigger_agent::{FileBaseline, Seq, SessionId};
-use outrigger_api::{AppliedChanges, ApplyChanges, ChangedFile, CheckpointInfo};
+use outrigger_api::{
+    AppliedChanges, ApplyChanges, ChangedFile, CheckpointInfo, FileContent, FileList,
+};
 
 use crate::RequestError;
 
@@ -27,6 +29,18 @@ pub trait SessionDisks: Send + Sync + Debug {
         session: &SessionId,
         asked: ApplyChanges,
     ) -> Result<AppliedChanges, RequestError>;
+
+    /// What is in a folder of its sandbox, as it is now.
+    ///
+    /// # Errors
+    /// Where there is none, or its sandbox can't be reached.
+    async fn folder(&self, session: &SessionId, path: String) -> Result<FileList, RequestError>;
+
+    /// A file of its sandbox, as it is now, cut.
+    ///
+    /// # Errors
+    /// Where there is none, or its sandbox can't be reached.
+    async fn file(&self, session: &SessionId, path: String) -> Result<FileContent, RequestError>;
 
     /// What an effect that waits would make of a file. Nothing for one that changes none.
     ///

@@ -59,6 +59,15 @@ fn kind(code: ProblemCode) -> (StatusCode, &'static str) {
         ProblemCode::WrongOrigin => (StatusCode::FORBIDDEN, "the request comes from elsewhere"),
         ProblemCode::NotFound => (StatusCode::NOT_FOUND, "there is no such thing"),
         ProblemCode::Conflict => (StatusCode::CONFLICT, "it can't be done as it stands now"),
+        ProblemCode::MethodNotAllowed => {
+            (StatusCode::METHOD_NOT_ALLOWED, "the address takes no such method")
+        }
+        ProblemCode::PreconditionFailed => {
+            (StatusCode::PRECONDITION_FAILED, "it was changed since it was looked at")
+        }
+        ProblemCode::PreconditionRequired => {
+            (StatusCode::PRECONDITION_REQUIRED, "it is not said which version is changed")
+        }
         ProblemCode::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "it is too large"),
         ProblemCode::Denied => (StatusCode::FORBIDDEN, "the rules forbid it"),
         ProblemCode::BudgetExhausted => (StatusCode::PAYMENT_REQUIRED, "a budget has no room"),

@@ -6,6 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt, stream};
 use outrigger_agent::Seq;
+use outrigger_api::limits::{LAST_EVENTS_MAX, WAIT_SECONDS_MAX};
 use outrigger_api::{EventList, SessionEvent};
 use serde::Deserialize;
 use std::convert::Infallible;
@@ -32,6 +33,8 @@ pub(crate) struct EventQuery {
     /// Where there is none yet, wait so many seconds for one.
     #[serde(default)]
     wait: u32,
+    /// Only so many of the newest events, at most 200: nothing else is looked at then.
+    last: Option<u32>,
 }
 
 /// The events of a session after a place, a page at a time.
@@ -47,18 +50,21 @@ pub(crate) async fn list(
     Name(session): Name,
     QueryParams(query): QueryParams<EventQuery>,
 ) -> Result<Json<EventList>, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
-    let after = Seq(query.after);
+    let (session, state) = server.state(&person.name, &session).await?;
+    let last = query.last.map(|last| u64::from(last.min(LAST_EVENTS_MAX)));
+    // Places are dense.
+    let after = last.map_or(query.after, |last| state.seq().0.saturating_sub(last));
+    let (after, query) =
+        (Seq(after), EventQuery { wait: query.wait.min(WAIT_SECONDS_MAX), ..query });
     let mut page = server.parts.journal.load(&session, after).await?;
-    let wait = query.wait.min(outrigger_api::limits::WAIT_SECONDS_MAX);
-    if page.records.is_empty() && wait > 0 {
+    if page.records.is_empty() && query.wait > 0 {
         let mut follower = Follower::new(&server, session.clone(), after);
         let first = async {
             while let Followed::Live(_) = follower.next().await? {}
             Ok::<(), RequestError>(())
         };
         // Where nothing came in time, the page is empty.
-        if let Ok(came) = timeout(Duration::from_secs(wait.into()), first).await {
+        if let Ok(came) = timeout(Duration::from_secs(query.wait.into()), first).await {
             came?;
         }
         page = server.parts.journal.load(&session, after).await?;

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use outrigger_agent::SessionId;
 use outrigger_api::{CreateSession, ServerInfo};
+use outrigger_policy::Scope;
 
 use crate::RequestError;
 
@@ -13,6 +14,12 @@ use crate::RequestError;
 pub trait SessionHost: Send + Sync + Debug {
     /// What the server is, for a person who is logged in.
     fn info(&self, person: &str) -> ServerInfo;
+
+    /// As whom a person looks at memory and skills; nothing for one who is not known.
+    ///
+    /// # Errors
+    /// Where it can't be read who there is.
+    fn scope(&self, person: &str) -> Result<Option<Scope>, RequestError>;
 
     /// Opens a session under a name, and has it driven. Where there is one of that name
     /// nothing is done: the same request came twice.

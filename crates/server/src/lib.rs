@@ -11,12 +11,14 @@
 #![forbid(unsafe_code)]
 
 mod approvals;
+mod budgets;
 mod changes;
 mod checkpoints;
 mod convert;
 mod disks;
 mod error;
 mod events;
+mod files;
 mod follow;
 mod host;
 mod hub;
@@ -24,9 +26,11 @@ mod input;
 pub mod limits;
 mod listing;
 mod login;
+mod memory;
 mod page;
 mod parts;
 mod problems;
+mod proposals;
 mod router;
 mod server;
 mod serving;

@@ -1,7 +1,8 @@
 //! What a server is made of, and by which addresses it is reached.
 
-use outrigger_engine::{Clock, Engine};
-use outrigger_store::{Journal, Keys};
+use outrigger_engine::{AccountDefaults, Clock, Engine};
+use outrigger_store::entries::{Entries, Reviews};
+use outrigger_store::{Accounts, Journal, Keys};
 use std::sync::Arc;
 
 use crate::{SessionDisks, SessionHost};
@@ -16,6 +17,14 @@ pub struct Services {
     pub journal: Arc<dyn Journal>,
     /// Who is let in.
     pub keys: Arc<dyn Keys>,
+    /// Memory and skills.
+    pub entries: Arc<dyn Entries>,
+    /// What is proposed for them.
+    pub reviews: Arc<dyn Reviews>,
+    /// What was spent.
+    pub accounts: Arc<dyn Accounts>,
+    /// What may be spent where nothing else was set.
+    pub usual: AccountDefaults,
     /// Opens and drives sessions.
     pub host: Arc<dyn SessionHost>,
     /// Looks into their sandboxes.

@@ -52,6 +52,12 @@ pub(crate) enum ChangeProblems {
     /// It can't be done as things stand
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(ProblemDetails),
+    /// Somebody else changed it since it was looked at
+    #[response(status = 412, content_type = "application/problem+json")]
+    PreconditionFailed(ProblemDetails),
+    /// It has to be said which version is changed
+    #[response(status = 428, content_type = "application/problem+json")]
+    PreconditionRequired(ProblemDetails),
     /// It is too large
     #[response(status = 413, content_type = "application/problem+json")]
     TooLarge(ProblemDetails),

@@ -14,7 +14,8 @@ use utoipa_axum::routes;
 
 use crate::page::Files;
 use crate::{
-    RequestError, Server, approvals, changes, checkpoints, events, limits, login, page, sessions,
+    RequestError, Server, approvals, budgets, changes, checkpoints, events, files, limits, login,
+    memory, page, proposals, sessions,
 };
 
 /// What stands above the generated parts of the document.
@@ -64,11 +65,23 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(changes::all))
         .routes(routes!(changes::patch))
         .routes(routes!(changes::apply))
+        .routes(routes!(files::folder))
+        .routes(routes!(files::file))
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::fork))
         .routes(routes!(checkpoints::rewind))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::one, approvals::answer))
+        .routes(routes!(memory::list))
+        .routes(routes!(memory::content, memory::write, memory::remove))
+        .routes(routes!(memory::revert))
+        .routes(routes!(memory::history))
+        .routes(routes!(memory::diff))
+        .routes(routes!(memory::blame))
+        .routes(routes!(memory::search))
+        .routes(routes!(proposals::list))
+        .routes(routes!(proposals::one, proposals::answer))
+        .routes(routes!(budgets::list))
         .routes(routes!(login::logout))
 }
 
@@ -97,6 +110,9 @@ pub(crate) fn router(server: Server) -> Router {
         .route("/sessions/{id}", get(page::index))
         .route("/approvals", get(page::index))
         .route("/approvals/{id}", get(page::index))
+        .route("/memory", get(page::index))
+        .route("/memory/{*path}", get(page::index))
+        .route("/budgets", get(page::index))
         .route("/ui/{*path}", get(page::file))
         .route("/favicon.ico", get(page::favicon))
         .fallback(page::unknown)
@@ -106,7 +122,7 @@ pub(crate) fn router(server: Server) -> Router {
         .with_state(server.clone())
         .merge(pages)
         .method_not_allowed_fallback(async || {
-            RequestError::new(ProblemCode::InvalidRequest, "this address takes no such method")
+            RequestError::new(ProblemCode::MethodNotAllowed, "this address takes no such method")
         })
         .layer(DefaultBodyLimit::max(limits::REQUEST_BYTES_MAX))
         .layer(from_fn_with_state(server, login::of_ours))

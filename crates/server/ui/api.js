@@ -20,7 +20,14 @@ export const get = (path) => twice(() => send("GET", path));
 /// Asks for something to be done. Both attempts have one key, so it is done at most once.
 export function post(path, body = {}) {
   const key = randomKey();
-  return twice(() => send("POST", path, body, key));
+  return twice(() => send("POST", path, body, { "Idempotency-Key": key }));
+}
+
+/// Changes what is there in this revision, or what must not be there yet (`null`). It is asked
+/// for once: whether the first attempt was done could not be told from somebody else's change.
+export function change(method, path, revision, body) {
+  const match = revision === null ? { "If-None-Match": "*" } : { "If-Match": `"${revision}"` };
+  return send(method, path, body, { ...match, "Idempotency-Key": randomKey() });
 }
 
 // What may succeed later is tried once more, after a moment.
@@ -34,10 +41,9 @@ async function twice(attempt) {
   }
 }
 
-async function send(method, path, body, key) {
-  const headers = { Accept: "application/json" };
+async function send(method, path, body, more) {
+  const headers = { Accept: "application/json", ...more };
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  if (key) headers["Idempotency-Key"] = key;
   let response;
   try {
     response = await fetch(path, {

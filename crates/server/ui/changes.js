@@ -11,7 +11,7 @@ const OPEN_LINES_MAX = 400;
 const OPEN_FILES_MAX = 15;
 const SETTLE_MS = 1500;
 
-/// `stamp` rises whenever something may have changed files.
+/// `stamp` is another one whenever something may have changed files.
 export function Changes({ info, stamp }) {
   const [changes, setChanges] = useState(null);
   const [error, setError] = useState(null);

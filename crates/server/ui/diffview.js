@@ -13,7 +13,7 @@ export const DiffLines = memoOn(["file", "most"], function DiffLines({ file, mos
   const numbered = file.hunks.some((hunk) => hunk.oldAt !== undefined);
   return html`<div>
     <div class=${`diff ${numbered ? "" : "bare"}`} tabindex="0" role="group" aria-label=${`Changes of ${exact(file.path)}`}>
-      <div class="diff-in">${rows.slice(0, shown).map((row) => html`<${Row} row=${row} />`)}</div>
+      <div class="diff-in">${rows.slice(0, shown).map((row) => html`<${CodeLine} row=${row} />`)}</div>
     </div>
     ${rows.length > shown &&
     html`<button class="quiet" onClick=${() => setShown(shown + MORE_LINES)}>
@@ -34,7 +34,8 @@ function rowsOf(file) {
 
 const CLASSES = { "+": "add", "-": "del", "@": "at", "\\": "info", i: "info" };
 
-function Row({ row }) {
+/// A line of code, with its numbers before and after.
+export function CodeLine({ row }) {
   const [all, setAll] = useState(false);
   const long = row.text.length > LINE_CHARS_MAX && !all;
   const text = exact(long ? row.text.slice(0, LINE_CHARS_MAX) : row.text);

@@ -1,10 +1,12 @@
-// Everything that a session's page follows: its events so far, then as they come.
+// Everything that a session's page follows: its newest events, those before, then as they come.
 import { ApiError, get } from "./api.js";
 import { useEffect, useRef, useState } from "./dom.js";
 import { Timeline } from "./fold.js";
 import { listen } from "./stream.js";
 
 const HIDDEN_MS = 20_000;
+// More than fill a screen, and few enough to be there at once.
+const NEWEST_EVENTS = 120;
 
 export class Feed {
   constructor(id, changed) {
@@ -15,7 +17,13 @@ export class Feed {
     this.error = null;
     /// What went wrong beside the work of any effect.
     this.warning = null;
+    /// Whether the newest events are there.
     this.loaded = false;
+    /// Whether those before are there as well, or on their way.
+    this.whole = false;
+    this.reading = false;
+    /// What has to be added to those before, until they are there: the events that are shown.
+    this.newest = [];
     this.connected = true;
     this.queue = [];
     this.scheduled = false;
@@ -26,22 +34,70 @@ export class Feed {
 
   async start() {
     try {
-      // What happened is asked for together with how it stands; it fails for the same reasons.
-      const events = this.catchUp();
-      events.catch(() => {});
+      // What happened last is asked for together with how it stands; it fails for the same reasons.
+      const newest = get(`${this.base}/events?last=${NEWEST_EVENTS}`);
+      newest.catch(() => {});
       this.info = await get(this.base);
       this.changed();
-      await events;
-      this.loaded = true;
-      if (!document.hidden) this.connect();
+      this.begin((await newest).data);
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      this.error = error;
+      this.fail(error);
     }
+    this.changed();
+    if (this.loaded && !this.whole) this.readEarlier();
+  }
+
+  begin(events) {
+    this.timeline = new Timeline((events[0]?.seq ?? 1) - 1);
+    this.whole = this.timeline.head === 0;
+    for (const event of events) this.add(event);
+    this.loaded = true;
+    if (!document.hidden) this.connect();
+  }
+
+  /// Takes an event in. `false` if one before it is missing.
+  add(event) {
+    const isNew = event.seq === this.timeline.head + 1;
+    if (isNew && !this.whole) this.newest.push(event);
+    return this.timeline.add(event);
+  }
+
+  /// Reads everything from the first event on, and shows that instead once it is complete.
+  async readEarlier() {
+    this.reading = true;
+    this.changed();
+    try {
+      const whole = new Timeline();
+      while (whole.head < this.newest[0].seq - 1 && !this.closed) {
+        const { head } = whole;
+        for (const event of (await get(`${this.base}/events?after=${head}`)).data) whole.add(event);
+        if (whole.head === head) throw new ApiError({ title: "The earlier events can't be read." });
+      }
+      this.becomeWhole(whole);
+    } catch (error) {
+      this.fail(error);
+    }
+    this.reading = false;
     this.changed();
   }
 
-  /// Reads what is there already in pages, which is far cheaper than one message for each.
+  // In one go, so that no event comes between.
+  becomeWhole(whole) {
+    if (this.closed) return;
+    for (const event of this.newest) whole.add(event);
+    whole.takeLive(this.timeline);
+    this.timeline = whole;
+    this.newest = [];
+    this.whole = true;
+    this.error = null;
+  }
+
+  fail(error) {
+    if (!(error instanceof ApiError)) throw error;
+    this.error = error;
+  }
+
+  /// Reads what was missed in pages, which is far cheaper than one message for each.
   async catchUp() {
     if (this.catching) return;
     this.catching = true;
@@ -52,7 +108,7 @@ export class Feed {
     for (let more = true; more && !this.closed; ) {
       const head = this.timeline.head;
       const page = await get(`${this.base}/events?after=${this.timeline.head}`);
-      for (const event of page.data) this.timeline.add(event);
+      for (const event of page.data) this.add(event);
       more = page.more && this.timeline.head > head;
       this.changed();
     }
@@ -102,14 +158,14 @@ export class Feed {
     if (this.closed) return;
     const queue = this.queue;
     this.queue = [];
-    let whole = true;
+    let gapless = true;
     for (const [kind, value] of queue) {
-      if (kind === "event") whole = this.timeline.add(value) && whole;
+      if (kind === "event") gapless = this.add(value) && gapless;
       else if (kind === "live" && value.effect === 0) this.warning = value.text;
       else if (kind === "live") this.timeline.live(value);
       else this.info = value;
     }
-    if (!whole) this.catchUp().catch(() => {});
+    if (!gapless) this.catchUp().catch(() => {});
     this.changed();
   }
 
@@ -128,11 +184,10 @@ export function useFeed(id) {
   if (feed.current?.id !== id) {
     feed.current?.feed.close();
     feed.current = { id, feed: new Feed(id, () => redraw((n) => n + 1)) };
+    // Not only once the page was drawn: that is when there could be an answer already.
+    feed.current.feed.start();
   }
   const current = feed.current.feed;
-  useEffect(() => {
-    current.start();
-    return () => current.close();
-  }, [current]);
+  useEffect(() => () => current.close(), [current]);
   return current;
 }

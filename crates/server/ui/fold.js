@@ -7,15 +7,16 @@
 const LIVE_CHARS_MAX = 200_000;
 
 export class Timeline {
-  constructor() {
-    this.head = 0;
+  /// `before`: the number of the last event that is left out, where it does not begin at the first.
+  constructor(before = 0) {
+    this.head = before;
     this.steps = [];
     this.effects = new Map();
     this.flows = new Map();
     this.opened = null;
     this.touched = { changed: new Set(), labels: new Set() };
-    /// Rises when something was settled that may have changed files.
-    this.settledTools = 0;
+    /// The newest event that settled something that may have changed files.
+    this.settledTool = 0;
   }
 
   /// Takes an event in. `false` if one before it is missing.
@@ -37,6 +38,11 @@ export class Timeline {
     else if (kind === "calling") live.calling.push(text);
     else if (Object.hasOwn(live, kind)) live[kind] = (live[kind] + text).slice(-LIVE_CHARS_MAX);
     touch(step);
+  }
+
+  /// Takes over what running effects gave so far in another timeline of the same session.
+  takeLive(other) {
+    for (const { seq, live } of other.effects.values()) if (live) this.change(seq, { live });
   }
 
   push(step) {
@@ -114,7 +120,8 @@ const FOLDS = {
       withheld: null,
     };
     timeline.change(event.effect, change);
-    if (timeline.effects.get(event.effect)?.kind === "tool") timeline.settledTools += 1;
+    // What was proposed before all that is known here may have been a tool as well.
+    if ((timeline.effects.get(event.effect)?.kind ?? "tool") === "tool") timeline.settledTool = event.seq;
   },
 
   sandbox(timeline, event) {

@@ -5,11 +5,18 @@ import { html, render, useEffect, useRef } from "./dom.js";
 import { KeyCard, help, listenToKeys } from "./keys.js";
 import { approvals, connected, follow, server, sessions } from "./live.js";
 import { NotifyButton, watchWaiting } from "./notify.js";
+import { OnDemand } from "./parts.js";
 import { followLinks, pageOf, route } from "./router.js";
 import { SessionPage } from "./session.js";
 import { StartPage } from "./start.js";
 import { useStore } from "./store.js";
-import { line, plain } from "./text.js";
+import { exact, line, plain } from "./text.js";
+
+// Pages that are no part of what is loaded first.
+const ON_DEMAND = {
+  memory: { title: "Memory", load: () => import("./memory/page.js").then((module) => module.MemoryPage) },
+  budgets: { title: "Budgets", load: () => import("./budgets.js").then((module) => module.BudgetsPage) },
+};
 
 function App() {
   const page = pageOf(useStore(route).path);
@@ -31,6 +38,8 @@ function Page({ page }) {
   if (page.name === "approvals" && page.id) return html`<${ApprovalPage} key=${page.id} id=${page.id} />`;
   if (page.name === "approvals") return html`<${ApprovalsPage} />`;
   if (page.name === "start") return html`<${StartPage} focus=${page.focus} />`;
+  const other = ON_DEMAND[page.name];
+  if (other) return html`<div class="wide"><h1 tabindex="-1">${page.id ? exact(page.id) : other.title}</h1><${OnDemand} key=${page.name} load=${other.load} id=${page.id} /></div>`;
   return html`<div class="narrow"><h1 tabindex="-1">There is no such page</h1><p><a href="/">To the sessions</a></p></div>`;
 }
 
@@ -44,6 +53,7 @@ function Top({ page, waiting, isIn }) {
       <nav aria-label="Pages">
         <a href="/" aria-current=${current("start")}>Sessions</a>
         <a href="/approvals" aria-current=${current("approvals")}>Approvals${waiting > 0 && html` <span class="badge" aria-label=${`${waiting} waiting`}>${waiting}</span>`}</a>
+        ${Object.entries(ON_DEMAND).map(([name, { title }]) => html`<a href=${`/${name}`} aria-current=${current(name)}>${title}</a>`)}
       </nav>
       <div class="top-end">
         ${!isConnected && html`<span class="offline" role="status">offline</span>`}
@@ -81,7 +91,8 @@ function skip(event) {
 
 function useTitle(page, waiting) {
   const { byId } = useStore(sessions);
-  const about = page.name === "session" ? line(byId.get(page.id)?.title ?? "", 60) : page.name === "approvals" ? "Approvals" : "";
+  const titles = { session: line(byId.get(page.id)?.title ?? "", 60), approvals: "Approvals", memory: line(page.id ?? "Memory", 60), budgets: "Budgets" };
+  const about = titles[page.name] ?? "";
   useEffect(() => {
     document.title = plain(`${waiting > 0 ? `(${waiting}) ` : ""}${about ? `${about} · ` : ""}Outrigger`);
   }, [about, waiting]);

@@ -1,6 +1,7 @@
 // Small parts that several pages have.
-import { html, useState } from "./dom.js";
+import { html, useEffect, useState } from "./dom.js";
 import { bytes, plural } from "./format.js";
+import { setHash } from "./router.js";
 import { cutAt, exact, line, lineCount, plain } from "./text.js";
 
 const CHUNK = 400_000;
@@ -88,4 +89,49 @@ export function Bar({ name, value, used, limit }) {
 export function Status({ info }) {
   const tone = info.group === "needs_you" ? "needs" : info.group === "running" ? "runs" : info.cancelled ? "ended" : "done";
   return html`<span class=${`status ${tone}`}>${plain(info.status)}</span>`;
+}
+
+/// The tab that the end of an address names; the first one needs none.
+export const tabOf = (tabs, hash) => tabs.find(([name]) => name === hash)?.[0] ?? tabs[0][0];
+
+/// `tabs`: names and titles. What is below them has the id `panel`.
+export function Tabs({ tabs, tab, label }) {
+  const choose = (name) => setHash(name === tabs[0][0] ? "" : name);
+  const onKeyDown = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const at = tabs.findIndex(([name]) => name === tab);
+    const next = tabs[(at + step + tabs.length) % tabs.length][0];
+    choose(next);
+    document.getElementById(`tab-${next}`).focus();
+  };
+  return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${onKeyDown}>
+    ${tabs.map(([name, title]) => html`<button
+      role="tab" id=${`tab-${name}`} aria-selected=${tab === name} aria-controls="panel" tabindex=${tab === name ? 0 : -1}
+      onClick=${() => choose(name)}>${title}</button>`)}
+  </div>`;
+}
+
+// The styles of all such parts lie together, and come with the first of them.
+let styles = null;
+
+function loadStyles() {
+  return (styles ??= new Promise((resolve) => {
+    const link = document.createElement("link");
+    Object.assign(link, { rel: "stylesheet", href: new URL("./ondemand.css", import.meta.url).href, onload: resolve, onerror: resolve });
+    document.head.append(link);
+  }));
+}
+
+/// What is no part of what is loaded first; `load` promises its component.
+export function OnDemand({ load, ...props }) {
+  const [part, setPart] = useState(null);
+  const [error, setError] = useState(null);
+  useEffect(() => {
+    Promise.all([load(), loadStyles()]).then(([loaded]) => setPart(() => loaded), setError);
+  }, [load]);
+  if (error) return html`<${Failure} error=${error} />`;
+  return part ? html`<${part} ...${props} />` : html`<p class="loading">Opening…</p>`;
 }

@@ -22,12 +22,19 @@ export function pageOf(path) {
   const parts = path.split("/").filter(Boolean).map(decoded);
   if (parts[0] === "sessions" && parts[1]) return { name: "session", id: parts[1] };
   if (parts[0] === "approvals") return { name: "approvals", id: parts[1] ?? null };
+  if (parts[0] === "memory") return { name: "memory", id: entryOf(parts) };
+  if (parts[0] === "budgets") return { name: "budgets" };
   if (parts.length === 0 || parts[0] === "new" || parts[0] === "sessions") {
     return { name: "start", focus: parts[0] === "new" };
   }
   return { name: "missing" };
 }
 
+// Memory is at the addresses that sessions know it by; skills are below it.
+const entryOf = (parts) => (parts.length > 1 ? `/${parts.slice(parts[1] === "skills" ? 1 : 0).join("/")}` : null);
+const encoded = (path) => path.split("/").map(encodeURIComponent).join("/");
+
+export const memoryPath = (entry) => (entry.startsWith("/memory/") ? encoded(entry) : `/memory${encoded(entry)}`);
 export const sessionPath = (id) => `/sessions/${encodeURIComponent(id)}`;
 export const approvalPath = (id) => `/approvals/${encodeURIComponent(id)}`;
 

@@ -1,12 +1,11 @@
 // The page of one session.
 import { post } from "./api.js";
-import { Changes } from "./changes.js";
 import { Composer } from "./composer.js";
 import { html, useEffect, useRef, useState } from "./dom.js";
 import { useFeed } from "./feed.js";
 import { duration, money, number, plural, reach, tokens } from "./format.js";
 import { approvals, keep } from "./live.js";
-import { Bar, Failure, Status } from "./parts.js";
+import { Bar, Failure, OnDemand, Status, Tabs, tabOf } from "./parts.js";
 import { route, setHash } from "./router.js";
 import { useStore } from "./store.js";
 import { line, plain } from "./text.js";
@@ -15,23 +14,20 @@ import { TimelineView } from "./timeline.js";
 const TABS = [
   ["timeline", "Timeline"],
   ["changes", "Changes"],
+  ["files", "Files"],
   ["details", "Details"],
 ];
 
-// Seldom looked at, so that it is no part of what is loaded first.
+// Not looked at first, so that they are no part of what is loaded first.
+const changes = () => import("./changes.js").then((module) => module.Changes);
+const files = () => import("./files.js").then((module) => module.Files);
 const details = () => import("./details.js").then((module) => module.Details);
-
-function OnDemand({ load, ...props }) {
-  const [part, setPart] = useState(null);
-  useEffect(() => void load().then((loaded) => setPart(() => loaded)), [load]);
-  return part ? html`<${part} ...${props} />` : html`<p class="loading">Opening…</p>`;
-}
 
 export function SessionPage({ id }) {
   const feed = useFeed(id);
   const { info, timeline } = feed;
   const { hash } = useStore(route);
-  const tab = TABS.find(([name]) => name === hash)?.[0] ?? "timeline";
+  const tab = tabOf(TABS, hash);
   const questions = useStore(approvals).data.filter((question) => question.session === id);
   const [failure, setFailure] = useState(null);
 
@@ -55,11 +51,13 @@ export function SessionPage({ id }) {
   return html`<div class="wide session">
     <${Head} info=${info} act=${act} questions=${questions} />
     <${Failure} error=${feed.error} />
-    <${Tabs} tab=${tab} />
+    <${Tabs} tabs=${TABS} tab=${tab} label="Parts of the session" />
     <div id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`} class="panel">
-      ${tab === "timeline" && html`<${TimelineView} timeline=${timeline} loaded=${feed.loaded} head=${info.head} questions=${questions} />`}
-      ${tab === "changes" && html`<${Changes} info=${info} stamp=${timeline.settledTools} />`}
-      ${tab === "details" && html`<${OnDemand} load=${details} info=${info} timeline=${timeline} version=${timeline.head} />`}
+      ${tab === "timeline" && html`<${TimelineView} feed=${feed} questions=${questions} />`}
+      ${tab === "changes" && html`<${OnDemand} load=${changes} info=${info} stamp=${timeline.settledTool} />`}
+      ${tab === "files" && html`<${OnDemand} load=${files} session=${id} />`}
+      ${tab === "details" && !feed.whole && html`<p class="loading">Reading the events…</p>`}
+      ${tab === "details" && feed.whole && html`<${OnDemand} load=${details} info=${info} timeline=${timeline} version=${timeline.head} />`}
     </div>
     <${Foot} info=${info} act=${act} questions=${questions} tab=${tab} connected=${feed.connected} warning=${feed.warning} failure=${failure} />
   </div>`;
@@ -107,24 +105,6 @@ function Ending({ onEnd, onKeep }) {
       <input type="text" value=${reason} maxlength="500" onInput=${(event) => setReason(event.target.value)} /></label>
     <p class="tools"><button class="deny" onClick=${() => onEnd(reason)}>End the session</button>
       <button class="quiet" onClick=${onKeep}>Keep it</button></p>
-  </div>`;
-}
-
-function Tabs({ tab }) {
-  const onKeyDown = (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const at = TABS.findIndex(([name]) => name === tab);
-    const next = TABS[(at + step + TABS.length) % TABS.length][0];
-    setHash(next === "timeline" ? "" : next);
-    document.getElementById(`tab-${next}`).focus();
-  };
-  return html`<div class="tabs" role="tablist" aria-label="Parts of the session" onKeyDown=${onKeyDown}>
-    ${TABS.map(([name, title]) => html`<button
-      role="tab" id=${`tab-${name}`} aria-selected=${tab === name} aria-controls="panel" tabindex=${tab === name ? 0 : -1}
-      onClick=${() => setHash(name === "timeline" ? "" : name)}>${title}</button>`)}
   </div>`;
 }
 

@@ -9,39 +9,50 @@ const NEAR_PX = 120;
 
 const distance = () => document.documentElement.scrollHeight - window.innerHeight - window.scrollY;
 
-export function TimelineView({ timeline, loaded, head, questions }) {
-  const total = timeline.steps.length;
-  // Nothing: the newest steps. A number: from there on, so that nothing moves under the eyes.
+// A step that can be seen, and where: it has to be there still when something above it changed.
+function anchor() {
+  const element = [...document.querySelectorAll(".timeline > .step")].find((step) => step.getBoundingClientRect().bottom > NEAR_PX);
+  return element ? { element, top: element.getBoundingClientRect().top } : null;
+}
+
+/// `feed` has the timeline, and says whether all of it is there.
+export function TimelineView({ feed, questions }) {
+  const { timeline, loaded, whole } = feed;
+  const { steps } = timeline;
+  const total = steps.length;
+  // Nothing: the newest steps. An event: from there on, so that nothing moves under the eyes.
   const [from, setFrom] = useState(null);
   const [atEnd, setAtEnd] = useState(true);
   const follows = useRef(true);
-  // How far above the bottom the eyes were when earlier steps were asked for.
   const kept = useRef(null);
-  const start = Math.max(0, from ?? total - WINDOW);
+  const drawn = useRef(timeline);
+  const start = from === null ? Math.max(0, total - WINDOW) : steps.findIndex((step) => step.seq >= from);
 
   useEffect(() => {
     const onScroll = () => {
       const near = distance() < NEAR_PX;
       follows.current = near;
       setAtEnd(near);
-      setFrom((was) => (near ? null : (was ?? Math.max(0, timeline.steps.length - WINDOW))));
+      setFrom((was) => (near ? null : (was ?? steps[Math.max(0, steps.length - WINDOW)]?.seq ?? null)));
     };
     window.addEventListener("scroll", onScroll, { passive: true });
     return () => window.removeEventListener("scroll", onScroll);
-  }, [timeline]);
+  }, [steps]);
 
+  // With those before it, a step may say more than it did.
+  if (drawn.current !== timeline && !follows.current) kept.current = anchor();
+  drawn.current = timeline;
   useLayoutEffect(() => {
-    const bottom = document.documentElement.scrollHeight;
-    if (follows.current) window.scrollTo(0, bottom);
-    else if (kept.current !== null) window.scrollTo(0, bottom - kept.current);
+    if (follows.current) window.scrollTo(0, document.documentElement.scrollHeight);
+    else if (kept.current) window.scrollBy(0, kept.current.element.getBoundingClientRect().top - kept.current.top);
     kept.current = null;
   });
 
   const earlier = () => {
     // What is added above must not push what is looked at away; not every browser sees to it.
-    kept.current = document.documentElement.scrollHeight - window.scrollY;
+    kept.current = anchor();
     follows.current = false;
-    setFrom(Math.max(0, start - WINDOW));
+    setFrom(steps[Math.max(0, start - WINDOW)].seq);
   };
   const newest = () => {
     follows.current = true;
@@ -49,18 +60,23 @@ export function TimelineView({ timeline, loaded, head, questions }) {
     setAtEnd(true);
   };
 
-  // While a long session is read, drawing every stage of it would only make it slower.
-  const shown = loaded || total < WINDOW ? timeline.steps.slice(start) : [];
+  const shown = steps.slice(start);
   const here = new Set(shown.map((step) => step.seq));
-  return html`<section aria-label="Timeline" class="timeline">
-    ${start > 0 && loaded &&
-    html`<button class="earlier" onClick=${earlier}>Show earlier steps (${number(start)} hidden)</button>`}
-    ${!loaded && html`<p class="loading">Reading the events: ${number(timeline.head)} of ${number(head)}…</p>`}
+  return html`<section aria-label="Timeline" class=${`timeline ${loaded && !whole ? "partial" : ""}`}>
+    ${!loaded && !feed.error && html`<p class="loading">Reading the events…</p>`}
+    ${loaded && html`<${Earlier} feed=${feed} hidden=${start} onShow=${earlier} />`}
     ${shown.flatMap((step) => rowsOf(step, questions))}
     ${questions.filter((q) => !here.has(q.effect)).map((q) => html`<${Question} key=${q.id} info=${q} inline />`)}
     ${!atEnd && total > 0 && html`<button class="newest" onClick=${newest}>Jump to newest</button>`}
     <${Announce} timeline=${timeline} loaded=${loaded} />
   </section>`;
+}
+
+// What lies above the first step that is shown.
+function Earlier({ feed, hidden, onShow }) {
+  if (feed.whole) return hidden > 0 && html`<button class="earlier" onClick=${onShow}>Show earlier steps (${number(hidden)} hidden)</button>`;
+  if (feed.reading) return html`<p class="earlier loading">Reading earlier steps…</p>`;
+  return html`<button class="earlier" onClick=${() => feed.readEarlier()}>Read earlier steps</button>`;
 }
 
 // A step and the questions about it, side by side: only so do their keys keep them in place.
@@ -78,11 +94,12 @@ function Announce({ timeline, loaded }) {
   const last = useRef(null);
   useEffect(() => {
     if (!loaded) return undefined;
-    last.current ??= timeline.steps.length;
+    last.current ??= timeline.steps.at(-1)?.seq ?? 0;
     const timer = setInterval(() => {
-      if (timeline.steps.length === last.current) return;
-      last.current = timeline.steps.length;
-      setSaid(labelOf(timeline.steps.at(-1)));
+      const step = timeline.steps.at(-1);
+      if (!step || step.seq === last.current) return;
+      last.current = step.seq;
+      setSaid(labelOf(step));
     }, 2000);
     return () => clearInterval(timer);
   }, [timeline, loaded]);

@@ -388,7 +388,7 @@ async fn accepted(given: Accept, hazards: &[Hazard], screen: &Screen) -> Outcome
 }
 
 /// The sandbox that the directory was copied into.
-fn first_sandbox(spec: &Spec) -> &str {
+pub(super) fn first_sandbox(spec: &Spec) -> &str {
     let first = spec.sandboxes.first().map(|sandbox| sandbox.name.as_str());
     first.unwrap_or(limits::SANDBOX_NAME_DEFAULT)
 }

@@ -7,6 +7,7 @@ mod changes;
 mod context;
 mod disks;
 mod failure;
+mod files;
 mod host;
 mod jobs;
 mod marks;
@@ -123,6 +124,10 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         engine,
         journal: Arc::clone(&store.journal),
         keys: Arc::clone(&store.sqlite) as _,
+        entries: Arc::clone(&store.entries),
+        reviews: Arc::clone(&store.reviews),
+        accounts: Arc::clone(&store.accounts),
+        usual: context.config.usual(),
         host: Arc::new(host.clone()),
         disks,
         clock: Arc::new(SystemClock),

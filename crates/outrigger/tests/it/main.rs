@@ -51,6 +51,7 @@ mod run;
 mod sandboxes;
 mod secrets;
 mod serve;
+mod serve_memory;
 mod sessions;
 mod skills;
 mod sockets;

@@ -9,15 +9,15 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// A server of a world, and a browser that is logged in.
-struct Served {
-    world: World,
+pub(crate) struct Served {
+    pub(crate) world: World,
     process: Running,
     url: String,
     link: String,
 }
 
 impl Served {
-    fn new(world: World, dir: &Path, script: &str) -> Self {
+    pub(crate) fn new(world: World, dir: &Path, script: &str) -> Self {
         let (process, url, link) = begin(&world, dir, script);
         let served = Self { world, process, url, link };
         served.login();
@@ -25,7 +25,7 @@ impl Served {
     }
 
     /// What a client of the system says and hears: status and body.
-    fn curl(&self, args: &[&str], path: &str) -> (u16, String) {
+    pub(crate) fn curl(&self, args: &[&str], path: &str) -> (u16, String) {
         let mut curl = self.world.command("curl");
         curl.args(["--silent", "--max-time", "30", "--write-out", "\n%{http_code}"]);
         let ran = Ran::of(curl.args(args).arg(format!("{}{path}", self.url)).output().unwrap());
@@ -33,7 +33,7 @@ impl Served {
         (status.parse().unwrap(), body.to_owned())
     }
 
-    fn jar(&self) -> String {
+    pub(crate) fn jar(&self) -> String {
         self.world.path("cookies").display().to_string()
     }
 
@@ -43,16 +43,16 @@ impl Served {
         assert_eq!((status, page.contains("url=/\"")), (200, true), "{page}");
     }
 
-    fn get(&self, path: &str) -> (u16, Value) {
+    pub(crate) fn get(&self, path: &str) -> (u16, Value) {
         let (status, body) = self.curl(&["--cookie", &self.jar()], path);
         (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
     }
 
-    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         self.post_with(path, body, &[])
     }
 
-    fn post_with(&self, path: &str, body: &Value, args: &[&str]) -> (u16, Value) {
+    pub(crate) fn post_with(&self, path: &str, body: &Value, args: &[&str]) -> (u16, Value) {
         let (jar, body) = (self.jar(), body.to_string());
         let own = ["--cookie", &jar, "--json", &body];
         let (status, body) = self.curl(&[&own, args].concat(), path);
@@ -60,7 +60,7 @@ impl Served {
     }
 
     /// Begins a session; its name.
-    fn create(&self, text: &str) -> String {
+    pub(crate) fn create(&self, text: &str) -> String {
         let (status, made) = self.post("/v1/sessions", &json!({ "text": text }));
         assert_eq!(status, 201, "{made}");
         made["id"].as_str().unwrap().to_owned()
@@ -71,11 +71,11 @@ impl Served {
         info["status"].as_str().unwrap_or_else(|| panic!("{info}")).to_owned()
     }
 
-    fn await_status(&self, session: &str, wanted: &str) {
+    pub(crate) fn await_status(&self, session: &str, wanted: &str) {
         until(wanted, || (self.status(session) == wanted).then_some(()));
     }
 
-    fn events(&self, session: &str) -> Vec<Value> {
+    pub(crate) fn events(&self, session: &str) -> Vec<Value> {
         let (status, events) = self.get(&format!("/v1/sessions/{session}/events"));
         assert_eq!((status, &events["more"]), (200, &json!(false)), "{events}");
         events["data"].as_array().unwrap().clone()
@@ -98,7 +98,7 @@ fn begin(world: &World, dir: &Path, script: &str) -> (Running, String, String) {
     (process, text("url"), text("link"))
 }
 
-fn served(turns: &[Turn<'_>]) -> (Served, PathBuf) {
+pub(crate) fn served(turns: &[Turn<'_>]) -> (Served, PathBuf) {
     let world = World::new();
     let dir = world.dir("repo", &[("file", b"one\n")]);
     let script = world.script(turns);

@@ -4,9 +4,10 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use outrigger_agent::{Seq, SessionId, State};
-use outrigger_api::{AppliedChanges, ApplyChanges, CheckpointInfo};
-use outrigger_engine::SessionCheckpoint;
+use outrigger_api::{AppliedChanges, ApplyChanges, CheckpointInfo, FileContent, FileList};
+use outrigger_engine::{Engine, SessionCheckpoint};
 use outrigger_repository::{Accept, Change};
+use outrigger_sandbox::Sandbox;
 use outrigger_server::{FilePreview, RequestError, SessionDisks, TakenChanges};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,10 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::context::ServeContext;
+use super::files;
 use super::host::Host;
 use super::jobs::Jobs;
 use crate::change::ProposedChange;
-use crate::command::finish::since;
+use crate::command::finish::{first_sandbox, since};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::waiting::PendingApproval;
 use crate::{limits, own_files, repository, workspace};
@@ -49,6 +51,35 @@ impl Disks {
             // Its sandbox is frozen while the model thinks long.
             Err(_) => self.context.kept(session),
         }
+    }
+
+    /// Looks into the sandbox that the directory was copied into. Where its turn runs here that
+    /// goes on meanwhile.
+    async fn looked<T, F: Future<Output = Outcome<T>>>(
+        &self,
+        session: &SessionId,
+        look: impl FnOnce(Arc<dyn Sandbox>) -> F,
+    ) -> Outcome<T> {
+        let look = async |engine: &Engine| {
+            let state = engine.state(session).await?;
+            let name = state.spec().map(|spec| first_sandbox(spec)).unwrap_or_default();
+            let found = outrigger_engine::reattach(engine, session, &state, name).await?;
+            let found = found.ok_or_else(|| {
+                Failure::new(Kind::NotFound, "the session has no sandbox, or none any more")
+            })?;
+            look(found.sandbox).await
+        };
+        if let Some(engine) = self.host.engine(session).await {
+            let limit = Duration::from_millis(limits::CHANGES_MS_MAX);
+            return tokio::time::timeout(limit, look(&engine)).await.unwrap_or_else(|_| {
+                let text = "the sandbox is frozen while the model thinks";
+                Err(Failure::new(Kind::SandboxUnavailable, text).hint("Try again in a moment."))
+            });
+        }
+        let quiet = self.host.quiet(session).await?;
+        let looked = look(&quiet.engine).await;
+        quiet.rest(session).await;
+        looked
     }
 
     /// Writes back what changed since it was written back last.
@@ -170,6 +201,26 @@ impl SessionDisks for Disks {
         let (disks, session) = (self.clone(), session.clone());
         self.jobs
             .ask(move || async move { disks.written_back(&session, asked).await }.boxed_local())
+            .await
+    }
+
+    async fn folder(&self, session: &SessionId, path: String) -> Result<FileList, RequestError> {
+        let (disks, session) = (self.clone(), session.clone());
+        self.jobs
+            .ask(move || {
+                async move { disks.looked(&session, |it| files::folder(it, path)).await }
+                    .boxed_local()
+            })
+            .await
+    }
+
+    async fn file(&self, session: &SessionId, path: String) -> Result<FileContent, RequestError> {
+        let (disks, session) = (self.clone(), session.clone());
+        self.jobs
+            .ask(move || {
+                async move { disks.looked(&session, |it| files::file(it, path)).await }
+                    .boxed_local()
+            })
             .await
     }
 

@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 use outrigger_agent::{Author, Message, Seq, SessionId};
 use outrigger_api::{CreateSession, ServerInfo};
 use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
+use outrigger_policy::Scope;
 use outrigger_server::{RequestError, SessionHost};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -15,6 +16,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::context::ServeContext;
+use super::failure;
 use super::jobs::Jobs;
 use super::marks::Marks;
 use crate::command::detach::Driver;
@@ -298,6 +300,10 @@ impl SessionHost for Host {
             model,
             network: network.unwrap_or_default(),
         }
+    }
+
+    fn scope(&self, person: &str) -> Result<Option<Scope>, RequestError> {
+        compose::scope(&self.0.context.config, person).map_err(failure::told)
     }
 
     async fn create(

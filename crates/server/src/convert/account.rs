@@ -1,0 +1,40 @@
+//! An account, with what holds for it.
+
+use outrigger_agent::Measure;
+use outrigger_api::{AccountInfo, AccountPeriod, AccountStopInfo, MeasureInfo};
+use outrigger_store::{Account, Period, Terms};
+
+pub(crate) fn account(account: &Account, terms: &Terms, now_ms: u64) -> AccountInfo {
+    let spent = account.spent_now(terms.period, now_ms);
+    let measure = |measure| MeasureInfo {
+        measure: name(measure).to_owned(),
+        spent: spent.of(measure),
+        reserved: account.reserved.of(measure),
+        limit: terms.limit.of(measure),
+        soft: terms.soft.of(measure),
+    };
+    AccountInfo {
+        account: account.account.to_string(),
+        period: terms.period.map(|period| match period {
+            Period::Day => AccountPeriod::Day,
+            Period::Month => AccountPeriod::Month,
+        }),
+        measures: Measure::ALL.into_iter().map(measure).collect(),
+        stopped: terms.stopped.as_ref().map(|stopped| AccountStopInfo {
+            by: stopped.by.clone(),
+            reason: stopped.reason.clone(),
+            at_ms: stopped.at_ms,
+        }),
+    }
+}
+
+fn name(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Steps => "steps",
+        Measure::Tokens => "tokens",
+        Measure::Money => "money_nanos",
+        Measure::Wall => "wall_ms",
+        Measure::Cpu => "cpu_ms",
+        Measure::Egress => "egress_bytes",
+    }
+}
