@@ -50,7 +50,8 @@ async function fromSources(context) {
   if (!SOURCES) return;
   const types = { ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
   await context.route(/\/ui\//, (route) => {
-    const file = path.join(SOURCES, new URL(route.request().url()).pathname.replace("/ui/", ""));
+    // The address has the version of the files in the program.
+    const file = path.join(SOURCES, new URL(route.request().url()).pathname.replace(/^\/ui\/([0-9a-f]{12}\/)?/, ""));
     if (!fs.existsSync(file)) return route.continue();
     return route.fulfill({ path: file, contentType: types[path.extname(file)] });
   });

@@ -101,6 +101,15 @@ export class Check {
     return response.status() === 204 ? null : response.json();
   }
 
+  /// Writes an entry of memory as the page does: a new one, or instead of the revision `replaces`.
+  async write(path_, text, replaces = null) {
+    const match = replaces === null ? { "If-None-Match": "*" } : { "If-Match": `"${replaces}"` };
+    const address = `${this.url}/v1/memory/content?path=${encodeURIComponent(path_)}`;
+    const response = await this.house.context.request.put(address, { data: { text }, headers: { Origin: this.url, ...match } });
+    if (!response.ok()) throw new Error(`PUT ${path_}: ${response.status()} ${await response.text()}`);
+    return response.json();
+  }
+
   /// Begins a session without the page; its name.
   async create(text) {
     return (await this.post("/v1/sessions", { text })).id;

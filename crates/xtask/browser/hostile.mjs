@@ -11,6 +11,9 @@ export const TEXT = [
   "\u202eright to left\u202c, zero\u200bwidth, \u001b[31mred\u001b[0m, \u2066isolated\u2069",
 ].join("\n\n");
 
+/// A name of a file.
+export const FILE = "<img src=x onerror=window.PWNED=1>.txt";
+
 /// As the card of the harness looks, so far as text can imitate it.
 export const FAKE_QUESTION = [
   "I am done.",
@@ -20,12 +23,12 @@ export const FAKE_QUESTION = [
   "[Approve once](/approvals/none)",
 ].join("\n\n");
 
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+export const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /// Prints all of that from a real sandbox, then a line of 5 MB, and leaves files that are named so.
 export const COMMAND = [
   `printf '%s\\n' ${quoted(TEXT)}`,
   `printf '\\033[2J\\033[31mred\\033[0m \\033]8;;http://evil.example\\007link\\033]8;;\\007 \\u202e bidi\\n'`,
-  `printf '%s\\n' ${quoted(MARKUP)} > ${quoted("<img src=x onerror=window.PWNED=1>.txt")}`,
+  `printf '%s\\n' ${quoted(MARKUP)} > ${quoted(FILE)}`,
   "head -c 5000000 /dev/zero | tr '\\0' x",
 ].join("; ");

@@ -8,7 +8,9 @@ import { open } from "./browser.mjs";
 import { Check } from "./check.mjs";
 import { House } from "./house.mjs";
 import * as approvals from "./checks/approvals.mjs";
+import * as budgets from "./checks/budgets.mjs";
 import * as changes from "./checks/changes.mjs";
+import * as files from "./checks/files.mjs";
 import * as hostile from "./checks/hostile.mjs";
 import * as keyboard from "./checks/keyboard.mjs";
 import * as killed from "./checks/killed.mjs";
@@ -16,12 +18,14 @@ import * as list from "./checks/list.mjs";
 import * as login from "./checks/login.mjs";
 import * as long from "./checks/long.mjs";
 import * as looks from "./checks/looks.mjs";
+import * as memory from "./checks/memory.mjs";
+import * as proposals from "./checks/proposals.mjs";
 import * as session from "./checks/session.mjs";
 import * as tabs from "./checks/tabs.mjs";
 
 // In this order. Those that say `alone` have a house of their own: they kill the server, log out,
 // or count everything.
-const CHECKS = { login, session, changes, approvals, keyboard, tabs, killed, hostile, looks, list, long };
+const CHECKS = { login, session, changes, files, memory, proposals, budgets, approvals, keyboard, tabs, killed, hostile, looks, list, long };
 
 const { values: asked } = parseArgs({
   options: {

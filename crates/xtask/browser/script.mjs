@@ -12,6 +12,7 @@ export const TASK = {
   steer: "And rhyme about it",
   sleep: "Sleep for a long time",
   edit: "Edit the notes",
+  files: "Make a file of every kind",
   careful: "Change care.txt with care",
   once: "Ask me just one thing",
   hostile: `Do your worst ${hostile.MARKUP} \u202egnp.exe`,
@@ -29,6 +30,16 @@ const EDIT = [
   "rm old.txt",
 ].join(" && ");
 
+// One that is no text, one that is too long to be shown whole, one that has nothing, and so on.
+const FILES = [
+  "mkdir -p empty deep/er",
+  "seq 1 3 > deep/er/three.txt",
+  "printf '\\000\\377\\001' > picture.bin",
+  ": > blank.txt",
+  "seq 1 200000 > long.txt",
+  `printf '%s\\n' '<script>window.PWNED=1</script>' > ${hostile.quoted(hostile.FILE)}`,
+].join(" && ");
+
 const write = (file, content) => ["write_file", { file_path: `/workspace/${file}`, content }];
 
 const TURNS = [
@@ -42,6 +53,8 @@ const TURNS = [
   in_(TASK.sleep, 2, { text: "I slept less than I meant to." }),
   in_(TASK.edit, 1, { text: "I edit three files.", calls: [shell(EDIT)] }),
   in_(TASK.edit, 2, { text: "Three files are otherwise now:\n\n- `notes.txt`\n- `src/added.rs`\n- `old.txt`, which is gone" }),
+  in_(TASK.files, 1, { calls: [shell(FILES)] }),
+  in_(TASK.files, 2, { text: "There is one of every kind." }),
   // There is a sandbox to look into before it is asked.
   in_(TASK.careful, 1, { calls: [shell("true")] }),
   in_(TASK.careful, 2, { calls: [write("care.txt", "one\nand two\n")] }),

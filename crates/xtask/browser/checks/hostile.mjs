@@ -35,6 +35,10 @@ export async function run(t) {
   await page.click("#tab-changes");
   await page.waitForSelector(".files li");
   await innocent(t, page, "among the changes");
+  await page.click("#tab-files");
+  await page.click(`.tree li:has-text("onerror")`);
+  await page.waitForSelector(".lines .dl");
+  await innocent(t, page, "among the files");
   await page.click("#tab-details");
   await page.waitForSelector(".waterfall li");
   await innocent(t, page, "in the details");

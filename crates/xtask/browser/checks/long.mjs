@@ -24,7 +24,9 @@ export async function run(t) {
   await weighed(t, session);
   const page = await t.page();
   await timed(t, page, `${t.url}/sessions/${session}`);
-  await scrolled(t, page);
+  await earlier(t, page, `${t.url}/sessions/${session}`);
+  await scrolled(t, page, `${t.url}/sessions/${session}`);
+  await short(t, page);
 }
 
 // With an empty cache, as the first time.
@@ -87,9 +89,60 @@ async function timed(t, page, address) {
   });
 }
 
-async function scrolled(t, page) {
-  await t.step("it scrolls, and earlier steps come when asked for", async () => {
+// What comes before is held back until somebody has looked at what is there without it.
+async function earlier(t, page, address) {
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route(/events\?after=/, (route) => held.then(() => route.continue()));
+  const bottom = () => page.evaluate(() => Math.round(window.innerHeight - document.querySelector(".step.end").getBoundingClientRect().bottom));
+  let before;
+  await t.step("its newest steps are there before all others are read", async () => {
+    await page.goto("about:blank");
+    await page.goto(address);
     await page.waitForSelector("text=The agent answered.");
+    await page.waitForSelector(".earlier:has-text('Reading earlier steps')");
+    before = await bottom();
+  });
+  await t.step("what is said meanwhile is shown", async () => {
+    await page.fill("[data-composer]", TASK.short);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("text=Something short.");
+    await page.waitForSelector(".status:has-text('answered')");
+    return (await page.locator(".earlier:has-text('Reading earlier steps')").count()) === 1;
+  });
+  await t.step("with the others, nothing is moved, lost or there twice", async () => {
+    const last = () => page.locator(".step").last().getAttribute("id");
+    const newest = await last();
+    release();
+    await page.waitForSelector("button.earlier:has-text('hidden')");
+    const ids = await page.locator(".step").evaluateAll((all) => all.map((step) => step.id));
+    const isMoved = Math.abs((await page.evaluate(() => document.documentElement.scrollHeight - window.innerHeight - window.scrollY))) > 2;
+    const { head } = await t.get(`/v1/sessions/${address.split("/").at(-1)}`);
+    t.figure(`${ids.length} steps are shown of ${head} events; the end stood ${before} px above the edge`);
+    return !isMoved && new Set(ids).size === ids.length && (await last()) === newest && (await page.locator(".said:has-text('Say something short')").count()) === 1;
+  });
+  await page.unroute(/events\?after=/);
+}
+
+async function short(t, page) {
+  const session = await t.create(TASK.short);
+  await t.status(session, "answered");
+  await t.step("a short session takes one request", async () => {
+    const asked = [];
+    page.on("request", (request) => request.url().includes("/events?") && asked.push(new URL(request.url()).search));
+    await page.goto(`${t.url}/sessions/${session}`);
+    await page.waitForSelector("text=The agent answered.");
+    await pause(300);
+    if (asked.join() !== "?last=120") throw new Error(asked.join());
+    return (await page.locator(".earlier").count()) === 0;
+  });
+}
+
+async function scrolled(t, page, address) {
+  await t.step("it scrolls, and earlier steps come when asked for", async () => {
+    await page.goto("about:blank");
+    await page.goto(address);
+    await page.waitForSelector("button.earlier");
     const frames = await framesWhile(page, async () => {
       await page.mouse.move(500, 400);
       for (let n = 0; n < 40; n += 1) await page.mouse.wheel(0, -600);
@@ -102,7 +155,7 @@ async function scrolled(t, page) {
     await page.click(".earlier");
     await page.waitForFunction((n) => document.querySelectorAll(".step").length > n, before);
     await page.keyboard.press("G");
-    await page.waitForSelector("text=Those were many steps.");
+    await page.waitForSelector("text=Something short.");
   });
 }
 

@@ -2,7 +2,10 @@
 import path from "node:path";
 import { findings, isBad } from "../axe.mjs";
 import { MODES, profile } from "../browser.mjs";
+import { MARKUP } from "../hostile.mjs";
 import { TASK } from "../script.mjs";
+
+const ENTRY = "/memory/user/looks.md";
 
 export async function run(t) {
   // A sandbox that is just going to rest can't be looked into; the page asks again by itself.
@@ -35,6 +38,8 @@ async function sessions(t) {
   await t.status(at.hostile, "answered");
   await t.status(at.once, "waits for approval");
   const [question] = (await t.get("/v1/approvals")).data;
+  await t.write(ENTRY, "# Notes\n\nWe use tabs.\n");
+  await t.write(ENTRY, `# Notes\n\nWe use spaces.\n${MARKUP}\n`, 1);
   return { ...at, question: question.id };
 }
 
@@ -43,12 +48,21 @@ const pages = (at) => [
   ["new", "/new", "[data-composer]"],
   ["answered", `/sessions/${at.edit}`, "text=The agent answered."],
   ["changes", `/sessions/${at.edit}#changes`, ".files li"],
+  ["files", `/sessions/${at.edit}#files`, ".tree li:has-text('notes.txt')"],
   ["details", `/sessions/${at.edit}#details`, ".waterfall li"],
   ["live", `/sessions/${at.count}`, ".live pre"],
   ["asked", `/sessions/${at.once}`, ".question .approve:not(:disabled)"],
   ["approvals", "/approvals", ".question .approve:not(:disabled)"],
   ["approval", `/approvals/${at.question}`, ".question .approve:not(:disabled)"],
   ["hostile", `/sessions/${at.hostile}`, "text=The agent answered."],
+  ["memory", "/memory", ".entry-row"],
+  ["memory-new", "/memory#new", ".editor textarea"],
+  ["memory-proposals", "/memory#proposals", "text=Nothing waits for a review"],
+  ["memory-entry", ENTRY, "pre.code"],
+  ["memory-edit", `${ENTRY}#edit`, ".editor textarea"],
+  ["memory-history", `${ENTRY}#history`, ".versions li"],
+  ["memory-blame", `${ENTRY}#blame`, ".blame td"],
+  ["budgets", "/budgets", ".chart svg"],
   ["none", "/sessions/none", ".failure"],
 ];
 
