@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod approval;
+mod audit;
 mod budget;
 mod changes;
 mod checkpoint;
@@ -22,6 +23,7 @@ mod session;
 mod stream;
 
 pub use approval::{AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview};
+pub use audit::AuditReport;
 pub use budget::{AccountInfo, AccountList, AccountPeriod, AccountStopInfo, MeasureInfo};
 pub use changes::{AppliedChanges, ApplyChanges, ChangedFile, FileChangeKind, WorkspaceChanges};
 pub use checkpoint::{CheckpointInfo, CheckpointList, ForkSession, RewindSession};

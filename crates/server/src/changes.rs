@@ -24,7 +24,7 @@ pub(crate) async fn all(
     person: Person,
     Name(session): Name,
 ) -> Result<Json<WorkspaceChanges>, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     let taken = server.parts.disks.changes(&session).await?;
     let text = String::from_utf8_lossy(&taken.patch);
     let shown = &text[..text.floor_char_boundary(PATCH_BYTES_MAX)];
@@ -48,7 +48,7 @@ pub(crate) async fn patch(
     person: Person,
     Name(session): Name,
 ) -> Result<Response, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     let taken = server.parts.disks.changes(&session).await?;
     let file = format!("attachment; filename=\"{session}.patch\"");
     let headers =

@@ -24,7 +24,7 @@ pub(crate) async fn list(
     person: Person,
     Name(session): Name,
 ) -> Result<Json<CheckpointList>, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     let data = server.parts.disks.checkpoints(&session).await?;
     Ok(Json(CheckpointList { data }))
 }
@@ -47,7 +47,7 @@ pub(crate) async fn fork(
     headers: HeaderMap,
     Body(asked): Body<ForkSession>,
 ) -> Result<Response, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     let into = sessions::named(&person, &headers);
     server.parts.disks.fork(&session, asked.at.map(Seq), &into, &person.name).await?;
     let info = server.listing.one(&server.parts, &into).await?;
@@ -68,6 +68,6 @@ pub(crate) async fn rewind(
     Name(session): Name,
     Body(asked): Body<RewindSession>,
 ) -> Result<Json<CheckpointInfo>, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     server.parts.disks.rewind(&session, asked.to.map(Seq), &person.name).await.map(Json)
 }

@@ -6,7 +6,7 @@ mod entry;
 mod event;
 mod session;
 
-pub(crate) use account::account;
+pub(crate) use account::{account, measure};
 pub(crate) use approval::{approval, approvals, changes_file};
 pub(crate) use entry::{entry, line, proposal, version};
 pub(crate) use event::event;

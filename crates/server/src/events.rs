@@ -50,21 +50,25 @@ pub(crate) async fn list(
     Name(session): Name,
     QueryParams(query): QueryParams<EventQuery>,
 ) -> Result<Json<EventList>, RequestError> {
-    let (session, state) = server.state(&person.name, &session).await?;
-    let last = query.last.map(|last| u64::from(last.min(LAST_EVENTS_MAX)));
-    // Places are dense.
-    let after = last.map_or(query.after, |last| state.seq().0.saturating_sub(last));
-    let (after, query) =
-        (Seq(after), EventQuery { wait: query.wait.min(WAIT_SECONDS_MAX), ..query });
+    let session = server.own(&person.name, &session).await?;
+    let after = match query.last {
+        // Places are dense.
+        Some(last) => {
+            let head = server.parts.journal.head(&session).await?;
+            Seq(head.0.saturating_sub(last.min(LAST_EVENTS_MAX).into()))
+        }
+        None => Seq(query.after),
+    };
+    let wait = query.wait.min(WAIT_SECONDS_MAX);
     let mut page = server.parts.journal.load(&session, after).await?;
-    if page.records.is_empty() && query.wait > 0 {
+    if page.records.is_empty() && wait > 0 {
         let mut follower = Follower::new(&server, session.clone(), after);
         let first = async {
             while let Followed::Live(_) = follower.next().await? {}
             Ok::<(), RequestError>(())
         };
         // Where nothing came in time, the page is empty.
-        if let Ok(came) = timeout(Duration::from_secs(query.wait.into()), first).await {
+        if let Ok(came) = timeout(Duration::from_secs(wait.into()), first).await {
             came?;
         }
         page = server.parts.journal.load(&session, after).await?;
@@ -101,7 +105,7 @@ pub(crate) async fn follow(
     QueryParams(query): QueryParams<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Frames, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     let standing_now = server.listing.one(&server.parts, &session).await?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let events = Follower::new(&server, session.clone(), Seq(last.unwrap_or(query.after)));

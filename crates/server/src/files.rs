@@ -32,7 +32,7 @@ pub(crate) async fn folder(
     Name(session): Name,
     QueryParams(query): QueryParams<PathQuery>,
 ) -> Result<Json<FileList>, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     server.parts.disks.folder(&session, query.path).await.map(Json)
 }
 
@@ -49,6 +49,6 @@ pub(crate) async fn file(
     Name(session): Name,
     QueryParams(query): QueryParams<PathQuery>,
 ) -> Result<Json<FileContent>, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     server.parts.disks.file(&session, query.path).await.map(Json)
 }

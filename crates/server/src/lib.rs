@@ -11,10 +11,12 @@
 #![forbid(unsafe_code)]
 
 mod approvals;
+mod audit;
 mod budgets;
 mod changes;
 mod checkpoints;
 mod convert;
+mod counters;
 mod disks;
 mod error;
 mod events;
@@ -27,6 +29,7 @@ pub mod limits;
 mod listing;
 mod login;
 mod memory;
+mod metrics;
 mod page;
 mod parts;
 mod problems;

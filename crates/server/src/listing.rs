@@ -1,7 +1,7 @@
 //! How sessions stand, as a list shows them: kept as long as nothing is appended to them.
 
 use outrigger_agent::{Seq, SessionId, State};
-use outrigger_api::{ApprovalList, SessionInfo};
+use outrigger_api::{ApprovalList, SessionGroup, SessionInfo};
 use outrigger_store::{Before, SessionRow};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -112,6 +112,26 @@ impl Listing {
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, ListedSession>> {
         self.known.lock().expect("nobody panics while they hold the table")
+    }
+
+    /// Whether it is known that a session is a person's, which never changes.
+    pub(crate) fn is_of(&self, session: &SessionId, person: &str) -> bool {
+        self.known().get(session).is_some_and(|listed| listed.person == person)
+    }
+
+    /// How the newest sessions stand, without subagents, and how many questions wait in all.
+    pub(crate) async fn counts(
+        &self,
+        parts: &Services,
+    ) -> Result<(Vec<SessionGroup>, u32), RequestError> {
+        let rows = parts.journal.sessions(None, limits::LISTING_SESSIONS_MAX).await?;
+        let (mut groups, mut approvals) = (Vec::new(), 0);
+        for row in &rows {
+            let ListedSession { info, .. } = self.listed(parts, row).await?;
+            approvals += info.approvals;
+            groups.extend(info.parent.is_none().then_some(info.group));
+        }
+        Ok((groups, approvals))
     }
 
     /// A page of the sessions of a person, and where the next one begins.

@@ -3,6 +3,7 @@
 use outrigger_engine::{AccountDefaults, Clock, Engine};
 use outrigger_store::entries::{Entries, Reviews};
 use outrigger_store::{Accounts, Journal, Keys};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{SessionDisks, SessionHost};
@@ -25,6 +26,8 @@ pub struct Services {
     pub accounts: Arc<dyn Accounts>,
     /// What may be spent where nothing else was set.
     pub usual: AccountDefaults,
+    /// The directory of the store, for its audit.
+    pub store: PathBuf,
     /// Opens and drives sessions.
     pub host: Arc<dyn SessionHost>,
     /// Looks into their sandboxes.

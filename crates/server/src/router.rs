@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 
 use crate::page::Files;
 use crate::{
-    RequestError, Server, approvals, budgets, changes, checkpoints, events, files, limits, login,
-    memory, page, proposals, sessions,
+    RequestError, Server, approvals, audit, budgets, changes, checkpoints, events, files, limits,
+    login, memory, metrics, page, proposals, sessions,
 };
 
 /// What stands above the generated parts of the document.
@@ -65,6 +65,7 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(changes::all))
         .routes(routes!(changes::patch))
         .routes(routes!(changes::apply))
+        .routes(routes!(audit::verify))
         .routes(routes!(files::folder))
         .routes(routes!(files::file))
         .routes(routes!(checkpoints::list))
@@ -82,6 +83,7 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(proposals::list))
         .routes(routes!(proposals::one, proposals::answer))
         .routes(routes!(budgets::list))
+        .routes(routes!(metrics::scrape))
         .routes(routes!(login::logout))
 }
 
@@ -118,6 +120,7 @@ pub(crate) fn router(server: Server) -> Router {
         .fallback(page::unknown)
         .with_state(Files::compress());
     api.route_layer(from_fn_with_state(server.clone(), login::admit))
+        .route_layer(from_fn_with_state(server.clone(), metrics::count))
         .merge(open)
         .with_state(server.clone())
         .merge(pages)

@@ -4,6 +4,7 @@ use outrigger_agent::{SessionId, State};
 use std::sync::Arc;
 use tokio::sync::watch;
 
+use crate::counters::Counters;
 use crate::hub::Hub;
 use crate::listing::Listing;
 use crate::{RequestError, Services};
@@ -14,6 +15,7 @@ pub struct Server {
     pub(crate) parts: Arc<Services>,
     pub(crate) hub: Arc<Hub>,
     pub(crate) listing: Arc<Listing>,
+    pub(crate) counters: Arc<Counters>,
     /// True once the server is to end: streams end then.
     pub(crate) ends: watch::Receiver<bool>,
 }
@@ -22,8 +24,8 @@ impl Server {
     /// A server that nobody listens for yet. It ends when `ends` becomes true.
     #[must_use]
     pub fn new(parts: Services, ends: watch::Receiver<bool>) -> Self {
-        let (hub, listing) = (Arc::default(), Arc::default());
-        Self { parts: Arc::new(parts), hub, listing, ends }
+        let (hub, listing, counters) = (Arc::default(), Arc::default(), Arc::default());
+        Self { parts: Arc::new(parts), hub, listing, counters, ends }
     }
 
     /// The state of a session that is a person's. What is somebody else's does not exist.
@@ -37,6 +39,15 @@ impl Server {
         let state = self.parts.engine.state(&id).await?;
         let is_theirs = state.spec().is_some_and(|spec| spec.principal == person);
         if is_theirs { Ok((id, state)) } else { Err(unknown()) }
+    }
+
+    /// A session that is a person's, which is known of most without their journal.
+    pub(crate) async fn own(&self, person: &str, session: &str) -> Result<SessionId, RequestError> {
+        let id = SessionId::new(session).filter(|id| self.listing.is_of(id, person));
+        match id {
+            Some(id) => Ok(id),
+            None => self.state(person, session).await.map(|(id, _)| id),
+        }
     }
 
     pub(crate) fn now_ms(&self) -> u64 {

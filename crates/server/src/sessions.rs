@@ -83,7 +83,7 @@ pub(crate) async fn one(
     person: Person,
     Name(session): Name,
 ) -> Result<Json<SessionInfo>, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     let info = server.listing.one(&server.parts, &session).await?;
     Ok(Json((*info).clone()))
 }
@@ -145,7 +145,7 @@ pub(crate) async fn say(
         let text = "`text` is empty: say something";
         return Err(RequestError::new(ProblemCode::InvalidRequest, text));
     }
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     let message = Message::new(Author::Person(person.name), said.text);
     server.parts.engine.say(&session, message).await?;
     woken(&server, &session).await
@@ -205,7 +205,7 @@ pub(crate) async fn cancel(
     Name(session): Name,
     Body(asked): Body<CancelSession>,
 ) -> Result<StatusCode, RequestError> {
-    let (session, _) = server.state(&person.name, &session).await?;
+    let session = server.own(&person.name, &session).await?;
     server.parts.engine.cancel(&session, &person.name, &asked.reason).await?;
     woken(&server, &session).await
 }

@@ -1,4 +1,5 @@
 // What else is to be known of a session: where it stands, what it reached, where time went.
+import { Audit } from "./audit.js";
 import { Checkpoints } from "./checkpoints.js";
 import { html, useMemo, useState } from "./dom.js";
 import { bytes, duration, money, number, plural, reach, tokens, when } from "./format.js";
@@ -14,6 +15,7 @@ export function Details({ info, timeline, version }) {
   return html`<section class="details" aria-label="Details">
     <${Facts} info=${info} timeline=${timeline} />
     <${Checkpoints} info=${info} />
+    <${Audit} info=${info} />
     <${Network} timeline=${timeline} version=${version} />
     <${Spent} timeline=${timeline} version=${version} />
   </section>`;

@@ -128,6 +128,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         reviews: Arc::clone(&store.reviews),
         accounts: Arc::clone(&store.accounts),
         usual: context.config.usual(),
+        store: paths.harness().to_owned(),
         host: Arc::new(host.clone()),
         disks,
         clock: Arc::new(SystemClock),

@@ -38,6 +38,18 @@ fn files_of_a_sandbox_are_looked_at_while_it_waits() {
     }
     assert_eq!(served.get(&format!("{files}?path=/workspace/none")).0, 404);
     assert_eq!(served.get(&files).0, 400);
+    // Its journal is as it was written, until somebody takes a part of it away.
+    let audit = format!("/v1/sessions/{session}/audit");
+    let (status, report) = served.get(&audit);
+    assert_eq!((status, &report["clean"]), (200, &json!(true)), "{report}");
+    assert_eq!(report["events"], served.events(&session).len());
+    fs::remove_file(served.world.harness().join("audit").join("log")).unwrap();
+    let (_, report) = served.get(&audit);
+    assert_eq!(
+        (&report["clean"], report["faults"].to_string().contains("audit/log")),
+        (&json!(false), true),
+        "{report}"
+    );
     // The newest events alone.
     let events = served.events(&session);
     let (_, last) = served.get(&format!("/v1/sessions/{session}/events?last=2"));
@@ -168,6 +180,16 @@ fn what_sessions_took_stands_in_the_accounts_of_their_person() {
     let tokens = &own["measures"][1];
     assert_eq!((&tokens["measure"], &tokens["limit"]), (&json!("tokens"), &json!(100_000)));
     assert!(tokens["spent"].as_u64().unwrap() > 0, "{tokens}");
+    let jar = served.jar();
+    let (status, metrics) = served.curl(&["--cookie", &jar], "/metrics");
+    let spent = format!("outrigger_spent_total{{measure=\"tokens\"}} {}\n", tokens["spent"]);
+    let route =
+        r#"outrigger_http_requests_total{method="GET",route="/v1/sessions/{id}",status="200"}"#;
+    for line in [&spent, route, "outrigger_sessions{group=\"done\"} 1\n", "outrigger_approvals 0\n"]
+    {
+        assert!(status == 200 && metrics.contains(line), "{line}\n{metrics}");
+    }
+    assert_eq!(served.curl(&[], "/metrics").0, 401);
     served.world.ran(0, &["budget", "stop", "user:local", "-m", "enough"]);
     let (_, stopped) = served.get("/v1/budgets");
     assert!(stopped.to_string().contains("enough"), "{stopped}");

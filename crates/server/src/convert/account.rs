@@ -6,12 +6,12 @@ use outrigger_store::{Account, Period, Terms};
 
 pub(crate) fn account(account: &Account, terms: &Terms, now_ms: u64) -> AccountInfo {
     let spent = account.spent_now(terms.period, now_ms);
-    let measure = |measure| MeasureInfo {
-        measure: name(measure).to_owned(),
-        spent: spent.of(measure),
-        reserved: account.reserved.of(measure),
-        limit: terms.limit.of(measure),
-        soft: terms.soft.of(measure),
+    let told = |it| MeasureInfo {
+        measure: measure(it).to_owned(),
+        spent: spent.of(it),
+        reserved: account.reserved.of(it),
+        limit: terms.limit.of(it),
+        soft: terms.soft.of(it),
     };
     AccountInfo {
         account: account.account.to_string(),
@@ -19,7 +19,7 @@ pub(crate) fn account(account: &Account, terms: &Terms, now_ms: u64) -> AccountI
             Period::Day => AccountPeriod::Day,
             Period::Month => AccountPeriod::Month,
         }),
-        measures: Measure::ALL.into_iter().map(measure).collect(),
+        measures: Measure::ALL.into_iter().map(told).collect(),
         stopped: terms.stopped.as_ref().map(|stopped| AccountStopInfo {
             by: stopped.by.clone(),
             reason: stopped.reason.clone(),
@@ -28,7 +28,8 @@ pub(crate) fn account(account: &Account, terms: &Terms, now_ms: u64) -> AccountI
     }
 }
 
-fn name(measure: Measure) -> &'static str {
+/// How programs call it.
+pub(crate) fn measure(measure: Measure) -> &'static str {
     match measure {
         Measure::Steps => "steps",
         Measure::Tokens => "tokens",

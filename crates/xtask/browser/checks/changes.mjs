@@ -42,4 +42,8 @@ export async function run(t) {
     await page.waitForSelector(".waterfall li:has-text('execute')");
     return (await page.textContent(".facts")).includes(session);
   });
+  await t.step("its journal is verified", async () => {
+    await page.click("button:has-text('Verify the journal')");
+    await page.waitForSelector("text=As it was written");
+  });
 }
