@@ -1,6 +1,6 @@
 //! The server: what it was given, and what it keeps in memory.
 
-use outrigger_agent::{SessionId, State};
+use outrigger_agent::{Seq, SessionId, State};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -43,11 +43,13 @@ impl Server {
 
     /// A session that is a person's, which is known of most without their journal.
     pub(crate) async fn own(&self, person: &str, session: &str) -> Result<SessionId, RequestError> {
-        let id = SessionId::new(session).filter(|id| self.listing.is_of(id, person));
-        match id {
-            Some(id) => Ok(id),
-            None => self.state(person, session).await.map(|(id, _)| id),
+        if let Some(id) = SessionId::new(session).filter(|id| self.listing.is_of(id, person))
+            // It may have been removed since.
+            && self.parts.journal.head(&id).await? > Seq(0)
+        {
+            return Ok(id);
         }
+        self.state(person, session).await.map(|(id, _)| id)
     }
 
     pub(crate) fn now_ms(&self) -> u64 {

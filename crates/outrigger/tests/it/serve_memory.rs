@@ -55,6 +55,11 @@ fn files_of_a_sandbox_are_looked_at_while_it_waits() {
     let (_, last) = served.get(&format!("/v1/sessions/{session}/events?last=2"));
     let last = last["data"].as_array().unwrap();
     assert_eq!((last.len(), last.last()), (2, events.last()));
+    // What was removed is not there any more.
+    served.world.ran(0, &["rm", &session]);
+    for path in ["", "/events", "/files?path=/workspace", "/audit"] {
+        assert_eq!(served.get(&format!("/v1/sessions/{session}{path}")).0, 404, "{path}");
+    }
 }
 
 #[test]
