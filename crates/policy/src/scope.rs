@@ -116,6 +116,11 @@ impl Scope {
         let owners = owners.chain([Owner::Organisation(self.organisation.clone())]);
         owners.map(|owner| MemoryScope { kind, owner }).collect()
     }
+
+    /// Every memory scope that there is for them, those of memory first.
+    pub fn all_memory_scopes(&self) -> impl Iterator<Item = MemoryScope> {
+        MemoryKind::ALL.into_iter().flat_map(|kind| self.memory_scopes(kind))
+    }
 }
 
 /// A place of entries.

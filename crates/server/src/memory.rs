@@ -10,10 +10,10 @@ use outrigger_api::{
     EntryList, ProblemCode, RevertEntry, WriteEntry,
 };
 use outrigger_engine::{path_of, place_of};
-use outrigger_policy::{MemoryKind, Scope};
+use outrigger_policy::Scope;
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPath, EntryPrecondition, Error,
-    NewProposal, Search, blame as lines_of, list_all,
+    Attribution, ChangeRequest, Comparison, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
+    Error, Search, Submission, blame as lines_of, compare, list_all, submit,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -21,7 +21,7 @@ use utoipa::IntoParams;
 use crate::input::{Body, QueryParams};
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
-use crate::{RequestError, Server, convert};
+use crate::{RequestError, Server, Services, convert};
 
 /// Which folder.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -97,9 +97,8 @@ pub(crate) async fn list(
     let scope = scope(&server, &person)?;
     let roots = match &query.path {
         Some(path) => vec![place(path, &scope)?],
-        None => MemoryKind::ALL
-            .into_iter()
-            .flat_map(|kind| scope.memory_scopes(kind))
+        None => scope
+            .all_memory_scopes()
             .map(|memory_scope| EntryAddress { memory_scope, path: EntryPath::ROOT })
             .collect(),
     };
@@ -153,7 +152,10 @@ pub(crate) async fn write(
 ) -> Result<Json<ChangedEntry>, RequestError> {
     let scope = scope(&server, &person)?;
     let (at, expected) = (place(&query.path, &scope)?, precondition(&headers)?);
-    let file = EntryFile::of(said.text);
+    // A program stays one when its text is another.
+    let before = server.parts.entries.stat(&scope, &at).await;
+    let executable = before.is_ok_and(|before| before.executable);
+    let file = EntryFile { executable, ..EntryFile::of(said.text) };
     let change = ChangeRequest::Write { at: at.clone(), expected, file };
     made(&server, &scope, &at, change, said.message).await
 }
@@ -233,16 +235,9 @@ pub(crate) async fn diff(
     let scope = scope(&server, &person)?;
     let at = place(&query.path, &scope)?;
     let entries = &server.parts.entries;
-    let newer = entries.read(&scope, &at, query.to).await.map_err(|error| failed(&at, error))?;
+    let compared = compare(&**entries, &scope, &at, query.from, query.to).await;
+    let Comparison { from, older, newer } = compared.map_err(|error| failed(&at, error))?;
     let to = newer.version.revision;
-    let from = query.from.unwrap_or_else(|| to.saturating_sub(1));
-    let older = match from {
-        0 => Vec::new(),
-        _ => {
-            let read = entries.read(&scope, &at, Some(from)).await;
-            read.map_err(|error| failed(&at, error))?.bytes
-        }
-    };
     let path = path_of(&at);
     let names = [from, to].map(|revision| format!("{path} r{revision}"));
     let diff = outrigger_repository::diff(&older, &newer.bytes, [&names[0], &names[1]]);
@@ -334,26 +329,13 @@ async fn made(
     message: Option<String>,
 ) -> Result<Json<ChangedEntry>, RequestError> {
     let by = Attribution { message, ..Attribution::person(server.now_ms()) };
-    let path = path_of(at);
-    let entries = &server.parts.entries;
-    match entries.change(scope, change.clone(), by.clone()).await {
-        Ok(made) => {
-            let revision = made.version().map(|version| version.revision);
-            Ok(Json(ChangedEntry { path, revision, proposal: None }))
-        }
-        Err(Error::NeedsReview) => {
-            let proposed = NewProposal::of(&**entries, scope, change).await;
-            let proposed = proposed.map_err(|error| failed(at, error))?;
-            let proposed = proposed.ok_or_else(|| {
-                let text = format!("{path}: changes are reviewed, and only files can be proposed");
-                RequestError::new(ProblemCode::Denied, text)
-            })?;
-            let id = server.parts.reviews.propose(scope, proposed, by).await;
-            let id = id.map_err(|error| failed(at, error))?;
-            Ok(Json(ChangedEntry { path, revision: None, proposal: Some(id.0) }))
-        }
-        Err(error) => Err(failed(at, error)),
-    }
+    let Services { entries, reviews, .. } = &*server.parts;
+    let done = submit(&**entries, &**reviews, scope, change, by).await;
+    let (revision, proposal) = match done.map_err(|error| failed(at, error))? {
+        Submission::Changed(made) => (made.version().map(|version| version.revision), None),
+        Submission::Proposed(id) => (None, Some(id.0)),
+    };
+    Ok(Json(ChangedEntry { path: path_of(at), revision, proposal }))
 }
 
 /// An error about a place.

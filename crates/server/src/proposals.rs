@@ -6,9 +6,8 @@ use outrigger_api::{
     AnswerProposal, ProposalAnswer, ProposalComment, ProposalDetails, ProposalInfo, ProposalList,
 };
 use outrigger_engine::path_of;
-use outrigger_policy::{MemoryKind, Scope};
 use outrigger_store::entries::{
-    Decision, EntryAddress, EntryPath, Error, Proposal, ProposalFilter, ProposalId,
+    Decision, EntryAddress, EntryPath, Error, ProposalFilter, ProposalId, base_of,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -41,7 +40,7 @@ pub(crate) async fn list(
     let scope = scope(&server, &person)?;
     let asked = if query.all { ProposalFilter::All } else { ProposalFilter::Open };
     let mut found = Vec::new();
-    for memory_scope in MemoryKind::ALL.into_iter().flat_map(|kind| scope.memory_scopes(kind)) {
+    for memory_scope in scope.all_memory_scopes() {
         let root = EntryAddress { memory_scope: memory_scope.clone(), path: EntryPath::ROOT };
         let page = server.parts.reviews.proposals(&scope, &memory_scope, asked, None).await;
         found.extend(page.map_err(|error| failed(&root, error))?);
@@ -65,7 +64,8 @@ pub(crate) async fn one(
     let (scope, id) = (scope(&server, &person)?, id(&number)?);
     let found = server.parts.reviews.proposal(&scope, id).await;
     let (proposal, file, comments) = found.map_err(|error| about(id, error))?;
-    let base = base(&server, &scope, &proposal).await?;
+    let base = base_of(&*server.parts.entries, &scope, &proposal).await;
+    let base = base.map_err(|error| failed(&proposal.at, error))?;
     let names = [format!("{} r{}", path_of(&proposal.at), proposal.base), format!("proposal {id}")];
     let after = file.unwrap_or_default();
     let diff = outrigger_repository::diff(&base, &after, [&names[0], &names[1]]);
@@ -76,18 +76,6 @@ pub(crate) async fn one(
     let proposal = convert::proposal(&proposal);
     let diff = diff.unwrap_or_else(|| "the file is no text\n".to_owned());
     Ok(Json(ProposalDetails { proposal, diff, comments }))
-}
-
-/// What a proposal was made from. Where that is gone all of it is new.
-async fn base(server: &Server, scope: &Scope, it: &Proposal) -> Result<Vec<u8>, RequestError> {
-    if it.base == 0 {
-        return Ok(Vec::new());
-    }
-    match server.parts.entries.read(scope, &it.at, Some(it.base)).await {
-        Ok(read) => Ok(read.bytes),
-        Err(Error::Absent | Error::Redacted(_) | Error::Pruned) => Ok(Vec::new()),
-        Err(error) => Err(failed(&it.at, error)),
-    }
 }
 
 /// Accepts or rejects a proposal, or takes one's own back.

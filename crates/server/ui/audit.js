@@ -1,24 +1,15 @@
 // Whether the journal of a session is as it was written.
 import { get } from "./api.js";
 import { html, useState } from "./dom.js";
+import { useAction } from "./fetched.js";
 import { plural } from "./format.js";
 import { CopyButton, Failure } from "./parts.js";
 import { line } from "./text.js";
 
 export function Audit({ info }) {
   const [report, setReport] = useState(null);
-  const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const verify = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      setReport(await get(`/v1/sessions/${encodeURIComponent(info.id)}/audit`));
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
+  const { busy, error, act } = useAction();
+  const verify = () => act(async () => setReport(await get(`/v1/sessions/${encodeURIComponent(info.id)}/audit`)));
   return html`<h2 class="group">Journal</h2>
     <p class="faint">Every event carries the hash of the one before it, and signed checkpoints cover them.</p>
     <p class="tools"><button disabled=${busy} onClick=${verify}>${busy ? "Verifying…" : "Verify the journal"}</button></p>

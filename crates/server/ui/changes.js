@@ -3,6 +3,7 @@ import { get, post } from "./api.js";
 import { parseDiff } from "./diff.js";
 import { DiffCount, DiffLines } from "./diffview.js";
 import { html, useCallback, useEffect, useMemo, useState } from "./dom.js";
+import { useAction } from "./fetched.js";
 import { bytes, plural } from "./format.js";
 import { Command, Disclosure, Failure } from "./parts.js";
 import { exact, plain } from "./text.js";
@@ -68,20 +69,10 @@ function Found({ info, changes, base, busy, onReload }) {
 // All of it or nothing; what programs obey by themselves has to be accepted in so many words.
 function WriteBack({ info, base, hasWarnings }) {
   const [accepts, setAccepts] = useState(false);
-  const [busy, setBusy] = useState(false);
   const [done, setDone] = useState(null);
-  const [error, setError] = useState(null);
+  const { busy, error, act } = useAction();
   const runs = info.group === "running" || info.approvals > 0;
-  const apply = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      setDone(await post(`${base}/apply`, { accept_hazards: accepts }));
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
+  const apply = () => act(async () => setDone(await post(`${base}/apply`, { accept_hazards: accepts })));
   return html`
     ${hasWarnings && html`<label class="accept"><input type="checkbox" checked=${accepts} onChange=${() => setAccepts(!accepts)} /> I looked at what is warned of above, and want it all the same</label>`}
     <p class="tools">

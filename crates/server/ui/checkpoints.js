@@ -1,6 +1,7 @@
 // Where the session stood: another one can begin there, or it goes back.
 import { get, post } from "./api.js";
 import { html, useEffect, useState } from "./dom.js";
+import { useAction } from "./fetched.js";
 import { when } from "./format.js";
 import { Failure } from "./parts.js";
 import { go, sessionPath } from "./router.js";
@@ -8,25 +9,14 @@ import { line } from "./text.js";
 
 export function Checkpoints({ info }) {
   const [all, setAll] = useState(null);
-  const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
+  const { busy, error, act } = useAction();
   const base = `/v1/sessions/${encodeURIComponent(info.id)}`;
-  const doing = async (what) => {
-    setBusy(true);
-    setError(null);
-    try {
-      await what();
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
   const load = async () => setAll((await get(`${base}/checkpoints`)).data.reverse());
   // One is made where the session waits: there is nothing new before.
-  useEffect(() => void doing(load), [base, info.group]);
+  useEffect(() => void act(load), [base, info.group]);
 
-  const fork = (at) => doing(async () => go(sessionPath((await post(`${base}/fork`, { at })).id)));
-  const rewind = (to) => doing(async () => {
+  const fork = (at) => act(async () => go(sessionPath((await post(`${base}/fork`, { at })).id)));
+  const rewind = (to) => act(async () => {
     await post(`${base}/rewind`, { to });
     await load();
   });

@@ -7,7 +7,7 @@ use outrigger_policy::{MemoryKind, MemoryScope, Owner};
 use outrigger_skills::{SIGNATURE_FILE, SkillFiles, SkillProblem, disk};
 use outrigger_store::entries::{
     Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPath, EntryPrecondition, EntryState,
-    Error, NewProposal, Version, Via,
+    Error, Submission, Version, Via,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -330,15 +330,9 @@ async fn put(
             Some(file) => ChangeRequest::Write { at: at.clone(), expected, file },
             None => ChangeRequest::Remove { at: at.clone(), revision },
         };
-        match memory.entries.change(&memory.scope, change.clone(), by.clone()).await {
-            Ok(_) => {}
-            Err(Error::NeedsReview) => {
-                let proposal = NewProposal::of(&*memory.entries, &memory.scope, change).await;
-                let proposal = proposal.map_err(|error| memory.failed(&at, error))?;
-                let Some(proposal) = proposal else { continue };
-                let id = memory.reviews.propose(&memory.scope, proposal, by.clone()).await;
-                proposed.push(id.map_err(|error| memory.failed(&at, error))?.0);
-            }
+        match memory.submit(change, by.clone()).await {
+            Ok(Submission::Changed(_)) => {}
+            Ok(Submission::Proposed(id)) => proposed.push(id.0),
             Err(error) => return Err(memory.failed(&at, error)),
         }
     }

@@ -5,6 +5,7 @@ use crate::serve::{Served, served};
 use crate::support::{Turn, World, shell, until};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 /// Changes memory, naming the version that was looked at.
 fn change(served: &Served, method: &str, path: &str, head: &str, body: &Value) -> (u16, Value) {
@@ -85,6 +86,19 @@ fn a_file_of_memory_is_written_by_who_saw_its_newest_version() {
     assert_eq!((&now["text"], &now["version"]["message"]), (&json!("one\ntwo\n"), &json!("why")));
     assert_eq!(now["version"]["author"], "person:local");
     assert_eq!(served.get(&format!("{at}&revision=1")).1["text"], "one\n");
+
+    // A program stays one when its text is another.
+    let skill = served.world.path("skill");
+    fs::create_dir_all(skill.join("scripts")).unwrap();
+    fs::write(skill.join("SKILL.md"), "---\nname: skill\ndescription: d\n---\n").unwrap();
+    fs::write(skill.join("scripts/run"), "#!/bin/sh\n").unwrap();
+    fs::set_permissions(skill.join("scripts/run"), fs::Permissions::from_mode(0o755)).unwrap();
+    served.world.ran(0, &["skills", "import", skill.to_str().unwrap()]);
+    let script = "/v1/memory/content?path=/skills/user/skill/scripts/run";
+    let other = change(&served, "PUT", script, "If-Match: \"1\"", &text("#!/bin/sh\ntrue\n"));
+    assert_eq!(other.0, 200, "{other:?}");
+    let (_, listed) = served.get("/v1/memory?path=/skills/user/skill/scripts");
+    assert_eq!(listed["data"][0]["executable"], true, "{listed}");
 
     let about = |what: &str| served.get(&format!("/v1/memory/{what}path=/memory/user/notes.md")).1;
     let blame = about("blame?");

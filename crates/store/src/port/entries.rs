@@ -8,6 +8,7 @@
 //! Read first: [`Entries`], [`ChangeRequest`], [`Version`], [`Error`].
 
 mod change;
+mod compare;
 mod error;
 mod lines;
 mod path;
@@ -23,12 +24,13 @@ use outrigger_policy::{MemoryScope, Scope};
 
 pub use super::reviews::{
     Comment, Decision, NewProposal, Proposal, ProposalFilter, ProposalId, Reviews, Settings,
-    Standing,
+    Standing, Submission, submit,
 };
 pub use change::{
     ChangeOutcome, ChangeRequest, DerivativePolicy, Derivatives, EntryFile, EntryPrecondition,
     Reach, Which,
 };
+pub use compare::{Comparison, base_of, compare};
 pub use error::{Current, Error};
 pub use lines::{BlameLine, blame};
 pub use path::{EntryAddress, EntryPath, PathFault};

@@ -1,6 +1,7 @@
 //! Reviews: changes that become true when somebody else accepts them.
 
 mod proposal;
+mod submit;
 
 use std::fmt::Debug;
 
@@ -14,6 +15,7 @@ use super::entries::{
 };
 
 pub use proposal::{Comment, Decision, Proposal, ProposalFilter, ProposalId, Standing};
+pub use submit::{Submission, submit};
 
 /// Proposals for memory scopes, and what holds for these.
 ///

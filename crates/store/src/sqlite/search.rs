@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use outrigger_policy::{MemoryKind, Scope};
+use outrigger_policy::Scope;
 use sqlx::sqlite::SqliteConnection;
 
 use crate::entries::{EntryAddress, Error, Hit, Search, Words, snippet};
@@ -42,7 +42,7 @@ pub(super) async fn search(
 ) -> Result<Vec<Hit>, Error> {
     Error::within("a search (bytes)", asked.words.len(), limits::SEARCH_BYTES_MAX)?;
     let words = Words::parse(&asked.words)?;
-    let all = || MemoryKind::ALL.into_iter().flat_map(|kind| scope.memory_scopes(kind)).collect();
+    let all = || scope.all_memory_scopes().collect();
     let memory_scopes =
         if asked.memory_scopes.is_empty() { all() } else { asked.memory_scopes.clone() };
     let on: Vec<String> =

@@ -2,13 +2,13 @@
 
 use outrigger_engine::path_of;
 use outrigger_store::entries::{
-    Attribution, ChangeOutcome, ChangeRequest, EntryAddress, Error, NewProposal,
+    Attribution, ChangeOutcome, ChangeRequest, EntryAddress, ProposalId, Submission,
 };
 use serde_json::json;
 
 use super::context::MemoryContext;
 use super::version::version;
-use crate::exit::{Failure, Kind, Outcome};
+use crate::exit::Outcome;
 use crate::session::now_ms;
 use crate::show::{self, Tone};
 
@@ -20,11 +20,10 @@ pub(super) async fn make(
 ) -> Outcome {
     let at = about(&change);
     let by = Attribution { message, ..Attribution::person(now_ms()) };
-    let made = match memory.entries.change(&memory.scope, change.clone(), by.clone()).await {
-        Err(Error::NeedsReview) => return propose(memory, change, by).await,
-        made => made.map_err(|error| memory.failed(&at, error))?,
-    };
-    tell(memory, &made)
+    match memory.submit(change, by).await.map_err(|error| memory.failed(&at, error))? {
+        Submission::Changed(made) => tell(memory, &made),
+        Submission::Proposed(id) => tell_proposed(memory, &at, id),
+    }
 }
 
 /// Says what a change made.
@@ -64,25 +63,12 @@ fn about(change: &ChangeRequest) -> EntryAddress {
     }
 }
 
-/// Puts up a change of a memory scope that needs reviews.
-pub(super) async fn propose(
-    memory: &MemoryContext,
-    change: ChangeRequest,
-    by: Attribution,
-) -> Outcome {
-    let at = about(&change);
-    let proposed = NewProposal::of(&*memory.entries, &memory.scope, change).await;
-    let Some(proposed) = proposed.map_err(|error| memory.failed(&at, error))? else {
-        let path = path_of(&at);
-        let text = format!("{path}: changes are reviewed, and only files can be proposed");
-        return Err(Failure::new(Kind::Denied, text));
-    };
-    let id = memory.reviews.propose(&memory.scope, proposed, by).await;
-    let id = id.map_err(|error| memory.failed(&at, error))?;
+/// Says that a change waits for somebody to accept it.
+pub(super) fn tell_proposed(memory: &MemoryContext, at: &EntryAddress, id: ProposalId) -> Outcome {
     if memory.json {
-        return show::line(&json!({ "type": "proposed", "number": id, "path": path_of(&at) }));
+        return show::line(&json!({ "type": "proposed", "number": id, "path": path_of(at) }));
     }
-    let text = format!("● proposed as {id}: {} changes when somebody accepts it", path_of(&at));
+    let text = format!("● proposed as {id}: {} changes when somebody accepts it", path_of(at));
     memory.screen.note(Tone::Good, text);
     Ok(())
 }

@@ -2,7 +2,9 @@
 
 use outrigger_engine::{path_of, place_of};
 use outrigger_policy::Scope;
-use outrigger_store::entries::{Contents, Entries, EntryAddress, Error, Reviews};
+use outrigger_store::entries::{
+    Attribution, ChangeRequest, Contents, Entries, EntryAddress, Error, Reviews, Submission, submit,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -73,6 +75,15 @@ impl MemoryContext {
             )),
             _ => failure,
         }
+    }
+
+    /// Makes a change, or proposes it where it has to be reviewed.
+    pub(crate) async fn submit(
+        &self,
+        change: ChangeRequest,
+        by: Attribution,
+    ) -> Result<Submission, Error> {
+        submit(&*self.entries, &*self.reviews, &self.scope, change, by).await
     }
 
     pub(super) async fn read(&self, at: &EntryAddress, revision: Option<u64>) -> Outcome<Contents> {

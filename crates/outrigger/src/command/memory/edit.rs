@@ -2,7 +2,7 @@
 
 use outrigger_engine::path_of;
 use outrigger_store::entries::{
-    Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPrecondition, Error,
+    Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPrecondition, Error, Submission,
 };
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::Command;
 
-use super::change::propose;
+use super::change::tell_proposed;
 use super::context::MemoryContext;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session::now_ms;
@@ -27,6 +27,9 @@ pub(super) async fn edit(memory: &MemoryContext, path: &str, message: Option<Str
     let at = memory.place(path)?;
     let editor = editor(path)?;
     let (mut base, mut text) = current(memory, &at).await?;
+    // A program stays one when its text is another.
+    let before = memory.entries.stat(&memory.scope, &at).await;
+    let executable = before.is_ok_and(|before| before.executable);
     let folder = tempfile::tempdir().map_err(|error| Failure::from_error(Kind::Storage, &error))?;
     // The name tells an editor what kind of text it is.
     let name = if at.path.name().is_empty() { "memory" } else { at.path.name() };
@@ -43,9 +46,9 @@ pub(super) async fn edit(memory: &MemoryContext, path: &str, message: Option<Str
         let change = ChangeRequest::Write {
             at: at.clone(),
             expected: base,
-            file: EntryFile::of(edited.clone()),
+            file: EntryFile { executable, ..EntryFile::of(edited.clone()) },
         };
-        match memory.entries.change(&memory.scope, change.clone(), by.clone()).await {
+        match memory.submit(change, by).await {
             Err(Error::Conflict(_) | Error::Exists) => {
                 let kept = keep(&file, &at)?;
                 let (now, theirs) = current(memory, &at).await?;
@@ -61,14 +64,14 @@ pub(super) async fn edit(memory: &MemoryContext, path: &str, message: Option<Str
                 memory.screen.note(Tone::Warning, note);
                 (base, text) = (now, both(&edited, &theirs));
             }
-            Err(Error::NeedsReview) => return propose(memory, change, by).await,
             Err(error) => {
                 let kept = keep(&file, &at)?;
                 return Err(memory
                     .failed(&at, error)
                     .hint(format!("What you wrote is in {kept}.")));
             }
-            Ok(made) => {
+            Ok(Submission::Proposed(id)) => return tell_proposed(memory, &at, id),
+            Ok(Submission::Changed(made)) => {
                 let revision = made.version().map_or(0, |version| version.revision);
                 let said = format!("● {} is at revision {revision}", path_of(&at));
                 memory.screen.note(Tone::Good, said);

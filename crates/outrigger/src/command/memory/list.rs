@@ -1,7 +1,6 @@
 //! `outrigger memory ls | search | stale`: entries, a line each.
 
 use outrigger_engine::path_of;
-use outrigger_policy::MemoryKind;
 use outrigger_store::entries::{self, EntryAddress, EntryPath, EntryStat, Error, Search};
 use serde_json::{Value, json};
 
@@ -13,9 +12,9 @@ use crate::show::{self, Tone};
 pub(super) async fn ls(memory: &MemoryContext, path: Option<&str>, deep: bool) -> Outcome {
     let roots = match path {
         Some(path) => vec![memory.place(path)?],
-        None => MemoryKind::ALL
-            .into_iter()
-            .flat_map(|kind| memory.scope.memory_scopes(kind))
+        None => memory
+            .scope
+            .all_memory_scopes()
             .map(|memory_scope| EntryAddress { memory_scope, path: EntryPath::ROOT })
             .collect(),
     };
@@ -90,9 +89,7 @@ pub(super) async fn search(memory: &MemoryContext, words: String, limit: usize) 
 
 pub(super) async fn stale(memory: &MemoryContext) -> Outcome {
     let mut listed = Vec::new();
-    for memory_scope in
-        MemoryKind::ALL.into_iter().flat_map(|kind| memory.scope.memory_scopes(kind))
-    {
+    for memory_scope in memory.scope.all_memory_scopes() {
         let root = EntryAddress { memory_scope: memory_scope.clone(), path: EntryPath::ROOT };
         let stale = memory.entries.stale(&memory.scope, &memory_scope, now_ms()).await;
         let stale = stale.map_err(|error| memory.failed(&root, error))?;

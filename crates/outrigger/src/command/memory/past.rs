@@ -1,7 +1,7 @@
 //! `outrigger memory history`, `diff` and `blame`.
 
 use outrigger_engine::path_of;
-use outrigger_store::entries::{self, BlameLine, ContentState, EntryState};
+use outrigger_store::entries::{self, BlameLine, Comparison, ContentState, EntryState};
 use serde_json::json;
 
 use super::context::MemoryContext;
@@ -64,12 +64,8 @@ pub(super) async fn diff(
     to: Option<u64>,
 ) -> Outcome {
     let at = memory.place(path)?;
-    let newer = memory.read(&at, to).await?;
-    let from = from.unwrap_or_else(|| newer.version.revision.saturating_sub(1));
-    let older = match from {
-        0 => Vec::new(),
-        _ => memory.read(&at, Some(from)).await?.bytes,
-    };
+    let compared = entries::compare(&*memory.entries, &memory.scope, &at, from, to).await;
+    let Comparison { from, older, newer } = compared.map_err(|error| memory.failed(&at, error))?;
     let path = path_of(&at);
     let names = [from, newer.version.revision].map(|revision| format!("{path} r{revision}"));
     let text = outrigger_repository::diff(&older, &newer.bytes, [&names[0], &names[1]]);

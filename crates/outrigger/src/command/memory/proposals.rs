@@ -2,9 +2,8 @@
 
 use clap::Subcommand;
 use outrigger_engine::path_of;
-use outrigger_policy::MemoryKind;
 use outrigger_store::entries::{
-    Decision, EntryAddress, EntryPath, Error, Proposal, ProposalFilter, ProposalId,
+    Decision, EntryAddress, EntryPath, Error, Proposal, ProposalFilter, ProposalId, base_of,
 };
 use serde_json::{Value, json};
 
@@ -133,9 +132,7 @@ async fn decide(memory: &MemoryContext, number: u64, decision: Decision, what: &
 
 async fn ls(memory: &MemoryContext, asked: ProposalFilter) -> Outcome {
     let mut found: Vec<Proposal> = Vec::new();
-    for memory_scope in
-        MemoryKind::ALL.into_iter().flat_map(|kind| memory.scope.memory_scopes(kind))
-    {
+    for memory_scope in memory.scope.all_memory_scopes() {
         let root = EntryAddress { memory_scope: memory_scope.clone(), path: EntryPath::ROOT };
         let page = memory.reviews.proposals(&memory.scope, &memory_scope, asked, None).await;
         found.extend(page.map_err(|error| memory.failed(&root, error))?);
@@ -165,15 +162,8 @@ fn line(it: &Proposal) -> String {
 async fn show(memory: &MemoryContext, number: u64) -> Outcome {
     let found = memory.reviews.proposal(&memory.scope, ProposalId(number)).await;
     let (it, file, comments) = found.map_err(|error| failed(number, error))?;
-    let base = match it.base {
-        0 => Vec::new(),
-        base => match memory.entries.read(&memory.scope, &it.at, Some(base)).await {
-            Ok(read) => read.bytes,
-            // What it was made from is gone: all of it is new.
-            Err(Error::Absent | Error::Redacted(_) | Error::Pruned) => Vec::new(),
-            Err(error) => return Err(memory.failed(&it.at, error)),
-        },
-    };
+    let base = base_of(&*memory.entries, &memory.scope, &it).await;
+    let base = base.map_err(|error| memory.failed(&it.at, error))?;
     let after = file.unwrap_or_default();
     let path = path_of(&it.at);
     let names = [format!("{path} r{}", it.base), format!("proposal {number}")];

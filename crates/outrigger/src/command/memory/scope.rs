@@ -2,7 +2,6 @@
 
 use clap::{Args, value_parser};
 use outrigger_engine::path_of;
-use outrigger_policy::MemoryKind;
 use outrigger_store::entries::{Attribution, ChangeRequest, EntryAddress, EntryPath, Settings};
 use serde_json::json;
 use std::num::NonZeroU32;
@@ -105,9 +104,7 @@ pub(super) async fn prune(
 
 async fn all(memory: &MemoryContext) -> Outcome {
     let mut found = Vec::new();
-    for memory_scope in
-        MemoryKind::ALL.into_iter().flat_map(|kind| memory.scope.memory_scopes(kind))
-    {
+    for memory_scope in memory.scope.all_memory_scopes() {
         let at = EntryAddress { memory_scope, path: EntryPath::ROOT };
         let settings = memory.reviews.settings(&memory.scope, &at.memory_scope).await;
         let settings = settings.map_err(|error| memory.failed(&at, error))?;

@@ -130,9 +130,8 @@ pub(crate) async fn one(
     scope: &Scope,
     id: ProposalId,
 ) -> Result<Row, Error> {
-    use outrigger_policy::MemoryKind;
-    let memory_scopes = MemoryKind::ALL.into_iter().flat_map(|kind| scope.memory_scopes(kind));
-    let keys: Vec<String> = memory_scopes.map(|memory_scope| key(scope, &memory_scope)).collect();
+    let keys: Vec<String> =
+        scope.all_memory_scopes().map(|memory_scope| key(scope, &memory_scope)).collect();
     let keys = serde_json::to_string(&keys).expect("names are text");
     let query = sqlx::query(ONE).bind(number(id.0)).bind(keys);
     let row = query.fetch_optional(connection).await.map_err(wrong)?;
