@@ -25,6 +25,7 @@ impl State {
         match &record.event {
             Event::Opened(spec) => self.opened(spec),
             Event::Said(message) => {
+                self.note_author(message);
                 self.enqueue(Item::Message(Arc::clone(message)));
                 if let Some(turn) = &mut self.turn {
                     // What can't go on can't be steered: this begins the next turn.
@@ -67,6 +68,7 @@ impl State {
                     self.stuck = Some(TurnEnd::Interrupted);
                 }
             }
+            Event::Shared { with, access, .. } => self.share(with, *access),
             Event::CompactionRequested { .. } => self.context.requested = true,
             Event::Cancelled { .. } => self.cancelled = true,
             Event::Resumed { budget, turn, model, network, .. } => {
@@ -93,6 +95,7 @@ impl State {
             self.budget = spec.budget;
             self.limits = Some(spec.turn);
             self.spec = Some(Arc::clone(spec));
+            self.speakers.extend(spec.role.speakers.iter().cloned());
             self.context.add(self.fixed_bytes());
         }
     }
@@ -234,6 +237,8 @@ impl State {
                 if let (Work::CallTool(call), Some(round)) = (&effect.work, &mut self.round) {
                     round.amend(call, id, arguments);
                 }
+                // What is done now is in their words.
+                self.note_speaker(by);
             }
         }
     }
@@ -489,6 +494,7 @@ impl State {
             }
             self.close_round();
         }
+        self.forget_speakers();
         if followed {
             self.begin_turn(at_ms);
         }

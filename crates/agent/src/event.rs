@@ -16,8 +16,8 @@ use std::sync::Arc;
 use outrigger_policy::{RuleSetHash, Verdict};
 
 use crate::{
-    Amounts, Answer, Digest, Limit, Loss, Message, ModelSpec, Seq, Shortfall, SnapshotRef, Spec,
-    TurnLimits,
+    Amounts, Answer, Digest, Limit, Loss, Message, ModelSpec, Seq, SharedAccess, Shortfall,
+    SnapshotRef, Spec, TurnLimits,
 };
 
 pub use cut::{Cut, CutSandbox};
@@ -27,7 +27,7 @@ pub use touched::{EntryChange, EntryRefused, Touched};
 pub use work::{Place, ToolCall, Work};
 
 /// Version of the event format that this program writes.
-pub const FORMAT: u32 = 7;
+pub const FORMAT: u32 = 8;
 
 /// An event with its place and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +126,15 @@ pub enum Event {
     },
     /// A person stopped the current turn; the session stays.
     Interrupted {
+        /// Who.
+        by: String,
+    },
+    /// The session is shared with somebody, or not any more.
+    Shared {
+        /// With whom, by principal name: `person:bob`, `group:ops`, `org:acme`.
+        with: String,
+        /// What they may do in it from now on.
+        access: SharedAccess,
         /// Who.
         by: String,
     },

@@ -35,6 +35,7 @@ mod recover;
 mod round;
 mod sandbox;
 mod sandboxes;
+mod sharing;
 mod spec;
 mod spending;
 mod state;
@@ -63,6 +64,7 @@ pub use picture::{MediaType, Picture};
 pub use price::Price;
 pub use recover::{LeftOpen, Recover};
 pub use sandbox::{Loss, Replacement, SandboxReady, SandboxScope, SandboxSpec, SnapshotRef};
+pub use sharing::SharedAccess;
 pub use spec::{
     Concurrency, DEFAULT_AGENT, Deadline, Delegate, ModelSpec, OutsideTool, Parent, Recovery, Role,
     ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,

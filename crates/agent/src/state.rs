@@ -12,12 +12,12 @@ use crate::sandboxes::Sandboxes;
 use crate::{
     AccountId, Amounts, Answer, ApprovalRequest, Approvals, Assignment, Call, Delegate, Digest,
     Effect, Item, Limit, Loss, ModelSpec, OutsideTool, Phase, Picture, SandboxReady, Seq,
-    SessionId, Shortfall, SnapshotRef, Spec, ToolCall, ToolKind, ToolSpec, Turn, TurnEnd,
-    TurnLimits, Unanswerable, Work, pictures,
+    SessionId, SharedAccess, Shortfall, SnapshotRef, Spec, ToolCall, ToolKind, ToolSpec, Turn,
+    TurnEnd, TurnLimits, Unanswerable, Work, pictures,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 8;
+pub const FOLD: u32 = 9;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -55,6 +55,12 @@ pub struct State {
     /// The last version of the store that the journal names.
     #[serde(default)]
     pub(crate) noted: u64,
+    /// With whom it is shared.
+    #[serde(default)]
+    pub(crate) shares: BTreeMap<String, SharedAccess>,
+    /// Who spoke in the turn beside the person whose the session is.
+    #[serde(default)]
+    pub(crate) speakers: BTreeSet<String>,
 }
 
 impl State {

@@ -117,6 +117,7 @@ impl Child {
             role: Role {
                 agent: Some(agent.name.clone()),
                 above,
+                speakers: state.speakers().iter().cloned().collect(),
                 parent: Some(parent),
                 agents: if deep > 0 { ours.role.agents.clone() } else { Vec::new() },
                 deep,

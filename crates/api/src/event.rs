@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::UsageInfo;
+use crate::{ShareAccess, UsageInfo};
 
 /// Something that happened in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -141,6 +141,15 @@ pub enum EventKind {
     },
     /// A person stopped the turn.
     Interrupted {
+        /// Who.
+        by: String,
+    },
+    /// The session is shared with somebody, or not any more.
+    Shared {
+        /// With whom: `person:bob`, `group:ops`, `org:acme`.
+        with: String,
+        /// What they may do from now on.
+        access: ShareAccess,
         /// Who.
         by: String,
     },

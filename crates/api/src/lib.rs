@@ -20,6 +20,7 @@ pub mod limits;
 mod problem;
 mod proposal;
 mod session;
+mod share;
 mod stream;
 
 pub use approval::{AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview};
@@ -45,5 +46,9 @@ pub use proposal::{
 pub use session::{
     CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup, SessionInfo, SessionList,
     UsageInfo,
+};
+pub use share::{
+    GroupInfo, PeopleList, PersonInfo, PresenceFrame, ServerRights, SessionRights, ShareAccess,
+    ShareInfo,
 };
 pub use stream::{LiveFrame, LiveKind};

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::{ServerRights, SessionRights, ShareInfo};
+
 /// Opens a session with what is said first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +53,12 @@ pub enum SessionGroup {
 pub struct SessionInfo {
     /// Its name.
     pub id: String,
+    /// Whose it is, for example `person:ada`.
+    pub person: String,
+    /// With whom it is shared.
+    pub shares: Vec<ShareInfo>,
+    /// What the person who asks may do in it.
+    pub rights: SessionRights,
     /// What was said first, cut.
     pub title: String,
     /// How it stands, in a word or two: `running`, `waits for approval`, `answered`...
@@ -122,6 +130,8 @@ pub struct ServerInfo {
     pub version: String,
     /// The person who asks.
     pub person: String,
+    /// What they may do.
+    pub rights: ServerRights,
     /// The directory that sessions begin with.
     pub directory: String,
     /// The model that is asked where nobody names one; nothing where none is chosen.

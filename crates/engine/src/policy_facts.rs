@@ -52,6 +52,7 @@ pub(crate) fn with_facts<T>(
     let above = role.map(Role::above).unwrap_or_default();
     let all = Facts {
         at_ms,
+        speakers: state.speakers(),
         agent: &agent,
         above: &above,
         left: left(state, work),

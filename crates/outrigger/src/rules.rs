@@ -1,11 +1,11 @@
 //! Takes the configured rules into force, and notices when they change.
 
 use outrigger_engine::{RuleSource, RuleSourceError};
-use outrigger_policy::{Directory, Problems, RulePart, RuleSet, Source};
+use outrigger_policy::{AccessRules, Directory, Problems, RulePart, RuleSet, Source};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::config::{self, Config, Policy};
 use crate::exit::{Failure, Kind, Outcome};
@@ -16,17 +16,31 @@ const HINT: &str = "docs/how-to/write-policies.md shows how rules and people are
 /// The rules that hold, as the configuration says.
 pub(crate) fn load(policy: &Policy) -> Outcome<RuleSet> {
     let (sources, directory) = read(policy)?;
-    RuleSet::new(&sources, directory).map_err(|Problems(problems)| {
-        let said = problems.first().map(ToString::to_string).unwrap_or_default();
-        let more = problems.len().saturating_sub(1);
-        let failure = Failure::new(Kind::Usage, said);
-        let help = problems.into_iter().map(|problem| problem.help).find(|help| !help.is_empty());
-        let failure = help.into_iter().fold(failure, Failure::hint);
-        if more > 0 {
-            return failure.hint(format!("`outrigger policy check` names {more} more."));
-        }
-        failure.hint(HINT)
-    })
+    RuleSet::new(&sources, directory).map_err(refused)
+}
+
+fn refused(Problems(problems): Problems) -> Failure {
+    let said = problems.first().map(ToString::to_string).unwrap_or_default();
+    let more = problems.len().saturating_sub(1);
+    let failure = Failure::new(Kind::Usage, said);
+    let help = problems.into_iter().map(|problem| problem.help).find(|help| !help.is_empty());
+    let failure = help.into_iter().fold(failure, Failure::hint);
+    if more > 0 {
+        return failure.hint(format!("`outrigger policy check` names {more} more."));
+    }
+    failure.hint(HINT)
+}
+
+/// What people may do on a server, as the configuration says.
+pub(crate) fn access(policy: &Policy) -> Outcome<AccessRules> {
+    AccessRules::new(&sources(&policy.access, RulePart::Rules)?, &people(policy)?).map_err(refused)
+}
+
+/// Texts of rules, not looked at yet.
+pub(crate) fn sources(files: &[PathBuf], part: RulePart) -> Outcome<Vec<Source>> {
+    let source =
+        |file: &PathBuf| Ok(Source { name: file.display().to_string(), text: text(file)?, part });
+    files.iter().map(source).collect()
 }
 
 /// The rules in force, read again when a file changed that says which they are.
@@ -40,6 +54,8 @@ pub(crate) struct ConfiguredRules {
 #[derive(Debug)]
 struct LoadedRules {
     rules: RuleSet,
+    access: Arc<AccessRules>,
+    directory: Directory,
     /// The files that they were read from, as they were right before.
     files: Vec<(PathBuf, Option<Stamp>)>,
 }
@@ -80,6 +96,24 @@ impl ConfiguredRules {
         let loaded = LoadedRules::read(&places)?;
         Ok(Self { places, loaded: Mutex::new(loaded) })
     }
+
+    /// What people may do on a server now.
+    pub(crate) fn access(&self) -> Outcome<Arc<AccessRules>> {
+        self.now(|loaded| Arc::clone(&loaded.access))
+    }
+
+    /// Who there is now.
+    pub(crate) fn directory(&self) -> Outcome<Directory> {
+        self.now(|loaded| loaded.directory.clone())
+    }
+
+    fn now<T>(&self, of: impl FnOnce(&LoadedRules) -> T) -> Outcome<T> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if !loaded.is_current() {
+            *loaded = LoadedRules::read(&self.places)?;
+        }
+        Ok(of(&loaded))
+    }
 }
 
 impl LoadedRules {
@@ -92,9 +126,11 @@ impl LoadedRules {
             .map(|(file, _)| file.clone())
             .collect();
         let policy = Config::of_files(&there)?.policy;
-        let named = policy.files.iter().chain(&policy.ceiling).chain(&policy.people);
-        let files = configs.into_iter().chain(stamped(named.cloned())).collect();
-        Ok(Self { rules: load(&policy)?, files })
+        let rules = policy.files.iter().chain(&policy.ceiling).chain(&policy.access);
+        let files = stamped(rules.chain(&policy.people).cloned());
+        let files = configs.into_iter().chain(files).collect();
+        let (access, directory) = (Arc::new(access(&policy)?), people(&policy)?);
+        Ok(Self { rules: load(&policy)?, access, directory, files })
     }
 
     fn is_current(&self) -> bool {
@@ -105,14 +141,10 @@ impl LoadedRules {
 
 impl RuleSource for ConfiguredRules {
     fn current(&self) -> Result<RuleSet, RuleSourceError> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if !loaded.is_current() {
-            *loaded = LoadedRules::read(&self.places).map_err(|failure| {
-                let hint = failure.hints.first().map(|hint| format!(" {hint}")).unwrap_or_default();
-                RuleSourceError { reason: failure.message + &hint }
-            })?;
-        }
-        Ok(loaded.rules.clone())
+        self.now(|loaded| loaded.rules.clone()).map_err(|failure| {
+            let hint = failure.hints.first().map(|hint| format!(" {hint}")).unwrap_or_default();
+            RuleSourceError { reason: failure.message + &hint }
+        })
     }
 }
 
@@ -128,11 +160,8 @@ pub(crate) fn read(policy: &Policy) -> Outcome<(Vec<Source>, Directory)> {
     if policy.defaults {
         sources.push(RuleSet::default_source());
     }
-    let files = policy.files.iter().map(|file| (file, RulePart::Rules));
-    let ceiling = policy.ceiling.iter().map(|file| (file, RulePart::Ceiling));
-    for (file, part) in files.chain(ceiling) {
-        sources.push(Source { name: file.display().to_string(), text: text(file)?, part });
-    }
+    sources.extend(self::sources(&policy.files, RulePart::Rules)?);
+    sources.extend(self::sources(&policy.ceiling, RulePart::Ceiling)?);
     Ok((sources, people(policy)?))
 }
 

@@ -1,6 +1,6 @@
 //! Whether rules can be in force, and whether they are likely to mean what they say.
 
-use cedar_policy::{PolicySet, ValidationError, ValidationMode, Validator};
+use cedar_policy::{PolicySet, Schema, ValidationError, ValidationMode, Validator};
 use std::collections::BTreeMap;
 
 use crate::approval::Approvers;
@@ -22,9 +22,8 @@ pub(crate) fn check(sources: &[Source], directory: &Directory) -> Result<Validat
     problems.extend(directory.fault().map(|said| Problem::error("the directory", 0, said)));
     let mut rules: BTreeMap<String, Rule> = BTreeMap::new();
     for source in sources {
-        let (found, wrong) = rule::parse(source);
+        let (found, wrong) = parsed(source, &VOCABULARY.schema);
         problems.extend(wrong);
-        problems.extend(validated(&found, source));
         for rule in found {
             if let Some(first) = rules.get(&rule.id) {
                 let said = format!("`{}` is a name of two rules", rule.id);
@@ -58,14 +57,21 @@ pub(crate) fn check(sources: &[Source], directory: &Directory) -> Result<Validat
     Ok(ValidatedRules { rules, warnings: problems })
 }
 
-/// Whether rules fit the schema.
-fn validated(rules: &[Rule], source: &Source) -> Vec<Problem> {
+/// The rules of a text, and what is wrong with them, by themselves and by the schema.
+pub(crate) fn parsed(source: &Source, schema: &Schema) -> (Vec<Rule>, Vec<Problem>) {
+    let (rules, mut problems) = rule::parse(source);
+    problems.extend(validated(&rules, source, schema));
+    (rules, problems)
+}
+
+/// Whether rules fit a schema.
+fn validated(rules: &[Rule], source: &Source, schema: &Schema) -> Vec<Problem> {
     let mut set = PolicySet::new();
     for rule in rules {
         // Of two with one name, which is told elsewhere, the first is looked at.
         let _ = set.add(rule.policy.clone());
     }
-    let result = Validator::new(VOCABULARY.schema.clone()).validate(&set, ValidationMode::Strict);
+    let result = Validator::new(schema.clone()).validate(&set, ValidationMode::Strict);
     let line = |id: &str| rules.iter().find(|rule| rule.id == id).map_or(0, |rule| rule.line);
     let errors = result.validation_errors().map(|error| {
         let mut problem = rule::diagnosed(&source.name, &source.text, error);

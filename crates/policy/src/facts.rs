@@ -146,14 +146,16 @@ pub struct OutgoingRequest<'a> {
 /// The label of a session into which content came that nobody vouches for.
 pub const UNTRUSTED: &str = "untrusted";
 
-static NO_LABELS: BTreeSet<String> = BTreeSet::new();
+static NONE: BTreeSet<String> = BTreeSet::new();
 
 /// The situation to judge. Everything in it comes from the harness; nothing in
 /// it was chosen by the model except `resource` and what `outgoing` and `shell` say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts<'a> {
-    /// The person of this turn, for example `person:local`.
+    /// The person whose session it is, for example `person:local`.
     pub principal: &'a str,
+    /// The others who spoke in this turn, each of whom must be permitted the same.
+    pub speakers: &'a BTreeSet<String>,
     /// The agent that acts, for example `agent:default`.
     pub agent: &'a str,
     /// The agents that started it, each of which must be permitted the same.
@@ -191,6 +193,7 @@ impl<'a> Facts<'a> {
     pub fn new(principal: &'a str, action: Action, resource: &'a str) -> Self {
         Self {
             principal,
+            speakers: &NONE,
             agent: "agent:default",
             above: &[],
             organisation: "",
@@ -199,7 +202,7 @@ impl<'a> Facts<'a> {
             sandbox: None,
             tool: None,
             outgoing: OutgoingRequest::default(),
-            labels: &NO_LABELS,
+            labels: &NONE,
             trigger: Trigger::default(),
             at_ms: 0,
             left: Left::default(),

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod approval;
 mod case;
 mod check;
@@ -30,6 +31,7 @@ mod slices;
 mod verdict;
 mod vocabulary;
 
+pub use access::{AccessAction, AccessRights, AccessRules, Standing};
 pub use approval::{Approved, Approvers};
 pub use case::{Case, CaseOutcome, Cases, Ruling};
 pub use directory::{Directory, Principal};

@@ -12,6 +12,8 @@ pub const RULE_ID_BYTES_MAX: usize = 64;
 pub const DEPTH_MAX: usize = 64;
 /// Groups and members of a directory together.
 pub const MEMBERSHIPS_MAX: usize = 100_000;
+/// People who spoke in one turn, beside the one whose session it is.
+pub const SPEAKERS_MAX: usize = 64;
 /// Agents that started one another, above the one that acts.
 pub const AGENTS_ABOVE_MAX: usize = 16;
 /// Problems that are told of one set of files; the rest is counted.

@@ -11,7 +11,8 @@ use crate::{Action, Facts, limits};
 /// Everything of a situation that is the same whoever is asked of.
 pub(crate) struct AccessQuery {
     pub(crate) action: Action,
-    pub(crate) person: Principal,
+    /// The person whose session it is, then the others who spoke.
+    pub(crate) people: Vec<Principal>,
     /// The one that acts, and those above it.
     pub(crate) agents: Vec<Principal>,
     pub(crate) organisation: Principal,
@@ -36,7 +37,14 @@ impl AccessQuery {
             Ok(_) | Err(_) => Err(Malformed(format!("`{text}` is nobody who can be asked of"))),
         };
         let is_agent = |it: &Principal| matches!(it, Principal::Agent(_));
-        let person = named(facts.principal, |it| matches!(it, Principal::Person(_)))?;
+        if facts.speakers.len() > limits::SPEAKERS_MAX {
+            let speakers = facts.speakers.len();
+            return Err(Malformed(format!("{speakers} people spoke in one turn")));
+        }
+        let speakers = facts.speakers.iter().map(String::as_str);
+        let people = std::iter::once(facts.principal).chain(speakers);
+        let people = people.map(|text| named(text, |it| matches!(it, Principal::Person(_))));
+        let people = people.collect::<Result<Vec<_>, _>>()?;
         let organisation = match facts.organisation {
             "" => Principal::Organisation(membership.organisation.clone()),
             text => named(text, |it| matches!(it, Principal::Organisation(_)))?,
@@ -55,9 +63,10 @@ impl AccessQuery {
         });
         let host = host.transpose()?;
 
-        let of = Of { person: &person, agent: &agents[0], organisation: &organisation };
+        let of = Of { person: &people[0], agent: &agents[0], organisation: &organisation };
         let context = context(facts, &of, host.as_ref())?;
-        let mut who: BTreeSet<&Principal> = agents.iter().chain([&person, &organisation]).collect();
+        let mut who: BTreeSet<&Principal> = agents.iter().chain(&people).collect();
+        who.insert(&organisation);
         who.extend(also);
         let who = who.into_iter().map(|it| member(it, &organisation, membership));
         let mut what = vec![resource.entity(), VOCABULARY.action(resource.action).clone()];
@@ -68,7 +77,7 @@ impl AccessQuery {
         let entities = Entities::from_entities(who.chain(what), None)
             .map_err(|error| Malformed(error.to_string()))?;
         let (action, resource) = (resource.action, resource.uid());
-        Ok(Self { action, person, agents, organisation, resource, context, entities })
+        Ok(Self { action, people, agents, organisation, resource, context, entities })
     }
 
     /// The question of whether this one may.

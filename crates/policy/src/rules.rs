@@ -286,10 +286,10 @@ impl Inner {
 
     fn ask_all(&self, facts: &Facts<'_>) -> Result<(MatchedRules, Vec<Subject>), Malformed> {
         let asking = AccessQuery::new(facts, &self.membership, None)?;
-        let common = self.ask(&asking, Whose::Everybody, &asking.person)?;
+        let common = self.ask(&asking, Whose::Everybody, &asking.people[0])?;
         let agents = asking.agents.iter().map(|agent| (Whose::Agent, agent));
-        let who = agents
-            .chain([(Whose::Person, &asking.person), (Whose::Organisation, &asking.organisation)]);
+        let people = asking.people.iter().map(|person| (Whose::Person, person));
+        let who = agents.chain(people).chain([(Whose::Organisation, &asking.organisation)]);
         let mut subjects = Vec::new();
         let mut all = MatchedRules::default();
         for (whose, who) in who {

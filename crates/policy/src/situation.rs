@@ -12,6 +12,9 @@ pub struct Situation {
     /// See [`Facts::principal`].
     #[serde(default = "Situation::person")]
     pub person: String,
+    /// See [`Facts::speakers`].
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub speakers: BTreeSet<String>,
     /// See [`Facts::agent`].
     #[serde(default = "Situation::agent")]
     pub agent: String,
@@ -70,6 +73,7 @@ impl Situation {
     pub fn new(action: Action, resource: &str) -> Self {
         Self {
             person: Self::person(),
+            speakers: BTreeSet::new(),
             agent: Self::agent(),
             above: Vec::new(),
             organisation: String::new(),
@@ -103,6 +107,7 @@ impl Situation {
     pub fn facts(&self) -> Facts<'_> {
         Facts {
             principal: &self.person,
+            speakers: &self.speakers,
             agent: &self.agent,
             above: &self.above,
             organisation: &self.organisation,
@@ -131,6 +136,7 @@ impl From<&Facts<'_>> for Situation {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         Self {
             person: facts.principal.to_owned(),
+            speakers: facts.speakers.clone(),
             agent: facts.agent.to_owned(),
             above: facts.above.to_vec(),
             organisation: facts.organisation.to_owned(),

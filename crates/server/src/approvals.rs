@@ -8,6 +8,7 @@ use outrigger_api::{
     AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview, ProblemCode,
 };
 use outrigger_engine::AnswerRequest;
+use outrigger_policy::AccessAction;
 
 use crate::input::{Body, Name};
 use crate::login::Person;
@@ -23,7 +24,26 @@ pub(crate) async fn list(
     Extract(server): Extract<Server>,
     person: Person,
 ) -> Result<Json<ApprovalList>, RequestError> {
-    server.listing.approvals(&server.parts, &person.name).await.map(Json)
+    waiting(&server, &person).await.map(Json)
+}
+
+/// What waits for a person, newest sessions first: in sessions in which they may answer, and in
+/// others what the rules ask them about.
+pub(crate) async fn waiting(
+    server: &Server,
+    person: &Person,
+) -> Result<ApprovalList, RequestError> {
+    let rights = server.rights(person)?;
+    let mut data = Vec::new();
+    for row in server.listing.waiting(&server.parts).await? {
+        let Some(standing) = server.standing(&rights, &row.session).await? else { continue };
+        let state = server.parts.engine.state(&row.session).await?;
+        let may = rights.permit(AccessAction::Answer, standing);
+        let asks = |effect| server.parts.engine.asks(&state, Seq(effect), &person.name);
+        let all = convert::approvals(&row, &state);
+        data.extend(all.filter(|asked| may || asks(asked.effect)));
+    }
+    Ok(ApprovalList { data })
 }
 
 /// A question that waits.
@@ -35,15 +55,17 @@ struct Question {
 }
 
 impl Question {
-    async fn find(server: &Server, person: &str, id: &str) -> Result<Self, RequestError> {
+    async fn find(server: &Server, person: &Person, id: &str) -> Result<Self, RequestError> {
         let unknown = || RequestError::not_found(format!("nothing that waits is called `{id}`"));
         let (name, effect) = id.rsplit_once('.').ok_or_else(unknown)?;
         let effect = Seq(effect.parse().map_err(|_| unknown())?);
         let session = SessionId::new(name).ok_or_else(unknown)?;
         let engine = &server.parts.engine;
+        let rights = server.rights(person)?;
+        let standing = server.standing(&rights, &session).await?.ok_or_else(unknown)?;
         let state = engine.state(&session).await.map_err(|_| unknown())?;
-        let is_own = state.spec().is_some_and(|spec| spec.principal == person);
-        if !is_own && !engine.asks(&state, effect, person) {
+        let may = rights.permit(AccessAction::Answer, standing);
+        if !may && !engine.asks(&state, effect, &person.name) {
             return Err(unknown());
         }
         let asked = state.asked().find(|(known, _, _)| *known == effect);
@@ -78,7 +100,7 @@ pub(crate) async fn one(
     person: Person,
     Name(id): Name,
 ) -> Result<Json<ApprovalInfo>, RequestError> {
-    let question = Question::find(&server, &person.name, &id).await?;
+    let question = Question::find(&server, &person, &id).await?;
     let title = server.listing.one(&server.parts, &question.session).await?.title.clone();
     let Question { session, state, effect, asked } = &question;
     let mut info = convert::approval(session, &title, state, (*effect, asked));
@@ -102,7 +124,7 @@ pub(crate) async fn answer(
     Name(id): Name,
     Body(given): Body<AnswerApproval>,
 ) -> Result<StatusCode, RequestError> {
-    let question = Question::find(&server, &person.name, &id).await?;
+    let question = Question::find(&server, &person, &id).await?;
     let answer = match (given.answer, given.arguments) {
         (ApprovalAnswer::Deny, _) => {
             let reason = given.reason.filter(|reason| !reason.trim().is_empty());

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State as Extract;
 use outrigger_api::{AuditReport, ProblemCode};
+use outrigger_policy::AccessAction;
 use outrigger_store::{Audit, AuditRequest};
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -24,7 +25,7 @@ pub(crate) async fn verify(
     person: Person,
     Name(session): Name,
 ) -> Result<Json<AuditReport>, RequestError> {
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::View).await?;
     let (store, runtime) = (server.parts.store.clone(), Handle::current());
     let asked = AuditRequest { session: Some(session), ..AuditRequest::default() };
     // Hashing is work for a processor.

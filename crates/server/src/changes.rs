@@ -6,6 +6,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use outrigger_api::limits::PATCH_BYTES_MAX;
 use outrigger_api::{AppliedChanges, ApplyChanges, ProblemCode, WorkspaceChanges};
+use outrigger_policy::AccessAction;
 
 use crate::input::{Body, Name};
 use crate::login::Person;
@@ -24,7 +25,7 @@ pub(crate) async fn all(
     person: Person,
     Name(session): Name,
 ) -> Result<Json<WorkspaceChanges>, RequestError> {
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::View).await?;
     let taken = server.parts.disks.changes(&session).await?;
     let text = String::from_utf8_lossy(&taken.patch);
     let shown = &text[..text.floor_char_boundary(PATCH_BYTES_MAX)];
@@ -48,7 +49,7 @@ pub(crate) async fn patch(
     person: Person,
     Name(session): Name,
 ) -> Result<Response, RequestError> {
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::View).await?;
     let taken = server.parts.disks.changes(&session).await?;
     let file = format!("attachment; filename=\"{session}.patch\"");
     let headers =
@@ -69,7 +70,8 @@ pub(crate) async fn apply(
     Name(session): Name,
     Body(asked): Body<ApplyChanges>,
 ) -> Result<Json<AppliedChanges>, RequestError> {
-    let (session, state) = server.state(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::Manage).await?;
+    let state = server.parts.engine.state(&session).await?;
     if state.in_turn() {
         let text = format!("session {session} works on it: wait until it answered, or stop it");
         return Err(RequestError::new(ProblemCode::Conflict, text));

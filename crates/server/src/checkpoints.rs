@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use outrigger_agent::Seq;
 use outrigger_api::{CheckpointInfo, CheckpointList, ForkSession, RewindSession, SessionInfo};
+use outrigger_policy::AccessAction;
 
 use crate::input::{Body, Name};
 use crate::login::Person;
@@ -24,7 +25,7 @@ pub(crate) async fn list(
     person: Person,
     Name(session): Name,
 ) -> Result<Json<CheckpointList>, RequestError> {
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::View).await?;
     let data = server.parts.disks.checkpoints(&session).await?;
     Ok(Json(CheckpointList { data }))
 }
@@ -47,12 +48,12 @@ pub(crate) async fn fork(
     headers: HeaderMap,
     Body(asked): Body<ForkSession>,
 ) -> Result<Response, RequestError> {
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::Manage).await?;
     let into = sessions::named(&person, &headers);
     server.parts.disks.fork(&session, asked.at.map(Seq), &into, &person.name).await?;
-    let info = server.listing.one(&server.parts, &into).await?;
+    let info = server.shown(&person, &into).await?;
     let location = format!("/v1/sessions/{into}");
-    Ok((StatusCode::CREATED, [("location", location)], Json((*info).clone())).into_response())
+    Ok((StatusCode::CREATED, [("location", location)], Json(info)).into_response())
 }
 
 /// Takes a session back to where it stood. What was spent stays spent.
@@ -68,6 +69,6 @@ pub(crate) async fn rewind(
     Name(session): Name,
     Body(asked): Body<RewindSession>,
 ) -> Result<Json<CheckpointInfo>, RequestError> {
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::Manage).await?;
     server.parts.disks.rewind(&session, asked.to.map(Seq), &person.name).await.map(Json)
 }

@@ -7,7 +7,8 @@ use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt, stream};
 use outrigger_agent::Seq;
 use outrigger_api::limits::{LAST_EVENTS_MAX, WAIT_SECONDS_MAX};
-use outrigger_api::{EventList, SessionEvent};
+use outrigger_api::{EventList, PresenceFrame, SessionEvent};
+use outrigger_policy::AccessAction;
 use serde::Deserialize;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
+use crate::approvals::waiting;
 use crate::follow::{Followed, Follower, named};
 use crate::input::{Name, QueryParams};
 use crate::listing::Update;
@@ -50,7 +52,7 @@ pub(crate) async fn list(
     Name(session): Name,
     QueryParams(query): QueryParams<EventQuery>,
 ) -> Result<Json<EventList>, RequestError> {
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::View).await?;
     let after = match query.last {
         // Places are dense.
         Some(last) => {
@@ -87,7 +89,8 @@ fn sse(frames: impl Stream<Item = Frame> + Send + 'static) -> Frames {
 }
 
 /// Follows a session: `event: event` has a `SessionEvent` with its `seq` as `id`, `event: live`
-/// a `LiveFrame` of an effect that is under way, `event: session` a `SessionInfo`.
+/// a `LiveFrame` of an effect that is under way, `event: session` a `SessionInfo`, `event:
+/// presence` a `PresenceFrame`.
 #[utoipa::path(get, path = "/v1/sessions/{id}/stream", tag = "sessions",
     params(
         ("id" = String, Path, description = "The session"),
@@ -101,51 +104,60 @@ fn sse(frames: impl Stream<Item = Frame> + Send + 'static) -> Frames {
 pub(crate) async fn follow(
     Extract(server): Extract<Server>,
     person: Person,
-    Name(session): Name,
+    Name(name): Name,
     QueryParams(query): QueryParams<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Frames, RequestError> {
-    let session = server.own(&person.name, &session).await?;
-    let standing_now = server.listing.one(&server.parts, &session).await?;
+    let session = server.session(&person, &name, AccessAction::View).await?;
+    let standing_now = server.shown(&person, &session).await?;
+    let present = server.presence.enter(&session, &person.name);
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let events = Follower::new(&server, session.clone(), Seq(last.unwrap_or(query.after)));
-    let events = stream::unfold(events, async |mut follower| {
+    let admitted = (server.clone(), person.clone(), name);
+    let events = stream::unfold((events, admitted), async |(mut follower, admitted)| {
         // What can't be read now is read when the client comes again.
-        let frame = follower.next().await.ok()?.frame()?;
-        Some((frame, follower))
+        let came = follower.next().await.ok()?;
+        if came.shares() {
+            let (server, person, name) = &admitted;
+            server.session(person, name, AccessAction::View).await.ok()?;
+        }
+        Some((came.frame()?, (follower, admitted)))
     });
-    let ours = move |update: &Update| matches!(update, Update::Session(_, info) if info.id == session.as_str());
-    let standing = updates(&server, person.name).await?.filter(move |update| {
-        let is_ours = ours(update);
-        async move { is_ours }
+    let (told, ours) = ((server.clone(), person), session.to_string());
+    let standing = updates(&server).await?.filter_map(move |update| {
+        let ((server, person), ours) = (told.clone(), ours.clone());
+        async move {
+            let Update::Session(info) = update else { return None };
+            let info = if info.id == ours { info } else { return None };
+            let told = server.told(&*server.rights(&person).ok()?, &info).await.ok()??;
+            Some(named("session", &told))
+        }
     });
-    let standing = standing.filter_map(async |update| match update {
-        Update::Session(_, info) => Some(named("session", &*info)),
-        Update::Approvals => None,
+    let presence = stream::unfold(present, async |mut present| {
+        let people = present.next().await?;
+        Some((named("presence", &PresenceFrame { people }), present))
     });
     // It ends when there are no more events.
     let events = events.map(Some).chain(stream::iter([None]));
-    let first = stream::iter([Some(named("session", &*standing_now))]);
-    let all = first.chain(stream::select(events, standing.map(Some)));
+    let first = stream::iter([Some(named("session", &standing_now))]);
+    let beside = stream::select(standing, presence).map(Some);
+    let all = first.chain(stream::select(events, beside));
     Ok(sse(all.take_while(|frame| std::future::ready(frame.is_some())).filter_map(async |it| it)))
 }
 
-/// What is told to a person of all their sessions.
+/// What is told of all sessions.
 async fn updates(
     server: &Server,
-    person: String,
 ) -> Result<impl Stream<Item = Update> + Send + use<>, RequestError> {
     let updates = server.listing.listen(&server.parts).await?;
-    let ends = server.ends.clone();
-    Ok(stream::unfold((updates, ends, person), async |(mut updates, ends, person)| {
+    Ok(stream::unfold((updates, server.ends.clone()), async |(mut updates, ends)| {
         loop {
             let came = tokio::select! {
                 () = ended(ends.clone()) => return None,
                 came = updates.recv() => came,
             };
             match came {
-                Ok(Update::Session(whose, _)) if whose != person => {}
-                Ok(update) => return Some((update, (updates, ends, person))),
+                Ok(update) => return Some((update, (updates, ends))),
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return None,
             }
@@ -163,15 +175,16 @@ pub(crate) async fn all(
     Extract(server): Extract<Server>,
     person: Person,
 ) -> Result<Frames, RequestError> {
-    let told = (server.clone(), person.name.clone());
-    let updates = updates(&server, person.name).await?;
-    let frames = updates.filter_map(move |update| {
-        let (server, person) = told.clone();
+    let frames = updates(&server).await?.filter_map(move |update| {
+        let (server, person) = (server.clone(), person.clone());
         async move {
             match update {
-                Update::Session(_, info) => Some(named("session", &*info)),
+                Update::Session(info) => {
+                    let told = server.told(&*server.rights(&person).ok()?, &info).await.ok()??;
+                    Some(named("session", &told))
+                }
                 Update::Approvals => {
-                    let waiting = server.listing.approvals(&server.parts, &person).await.ok()?;
+                    let waiting = waiting(&server, &person).await.ok()?;
                     Some(named("approvals", &waiting))
                 }
             }

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State as Extract;
 use outrigger_api::{FileContent, FileList};
+use outrigger_policy::AccessAction;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -32,7 +33,7 @@ pub(crate) async fn folder(
     Name(session): Name,
     QueryParams(query): QueryParams<PathQuery>,
 ) -> Result<Json<FileList>, RequestError> {
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::View).await?;
     server.parts.disks.folder(&session, query.path).await.map(Json)
 }
 
@@ -49,6 +50,6 @@ pub(crate) async fn file(
     Name(session): Name,
     QueryParams(query): QueryParams<PathQuery>,
 ) -> Result<Json<FileContent>, RequestError> {
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::View).await?;
     server.parts.disks.file(&session, query.path).await.map(Json)
 }

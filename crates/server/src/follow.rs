@@ -121,6 +121,11 @@ fn frame(effect: Seq, live: LiveOutput) -> LiveFrame {
 }
 
 impl Followed {
+    /// Whether it changes who may see the session.
+    pub(crate) fn shares(&self) -> bool {
+        matches!(self, Self::Event(record) if matches!(record.event, Event::Shared { .. }))
+    }
+
     /// As it stands in a stream; nothing for its end.
     pub(crate) fn frame(self) -> Option<Frame> {
         match self {

@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use outrigger_agent::SessionId;
 use outrigger_api::{CreateSession, ServerInfo};
-use outrigger_policy::Scope;
+use outrigger_policy::{AccessRules, Directory};
+use std::sync::Arc;
 
 use crate::RequestError;
 
@@ -15,11 +16,17 @@ pub trait SessionHost: Send + Sync + Debug {
     /// What the server is, for a person who is logged in.
     fn info(&self, person: &str) -> ServerInfo;
 
-    /// As whom a person looks at memory and skills; nothing for one who is not known.
+    /// Who may do what here, by the rules and the people of now.
     ///
     /// # Errors
-    /// Where it can't be read who there is.
-    fn scope(&self, person: &str) -> Result<Option<Scope>, RequestError>;
+    /// Where they can't be read.
+    fn access(&self) -> Result<Arc<AccessRules>, RequestError>;
+
+    /// Who there is now.
+    ///
+    /// # Errors
+    /// Where it can't be read.
+    fn directory(&self) -> Result<Directory, RequestError>;
 
     /// Opens a session under a name, and has it driven. Where there is one of that name
     /// nothing is done: the same request came twice.

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod approvals;
 mod audit;
 mod budgets;
@@ -32,6 +33,8 @@ mod memory;
 mod metrics;
 mod page;
 mod parts;
+mod people;
+mod presence;
 mod problems;
 mod proposals;
 mod router;

@@ -24,5 +24,7 @@ pub const LINK_MS_MAX: u64 = 15 * 60 * 1_000;
 pub const BROWSER_MS_MAX: u64 = 30 * 24 * 3_600 * 1_000;
 /// From its making on, a program's key is good where nobody says for how long.
 pub const BEARER_MS_DEFAULT: u64 = 90 * 24 * 3_600 * 1_000;
+/// Names with which a session is shared at most.
+pub const SHARES_MAX: usize = 50;
 /// A stream ends after so long, and whoever follows begins again where it was.
 pub const STREAM_MS_MAX: u64 = 3_600_000;

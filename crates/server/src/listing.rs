@@ -1,13 +1,15 @@
 //! How sessions stand, as a list shows them: kept as long as nothing is appended to them.
 
 use outrigger_agent::{Seq, SessionId, State};
-use outrigger_api::{ApprovalList, SessionGroup, SessionInfo};
+use outrigger_api::{SessionGroup, SessionInfo};
+use outrigger_policy::{AccessAction, AccessRights};
 use outrigger_store::{Before, SessionRow};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::broadcast;
 
+use crate::access::standing_of;
 use crate::{RequestError, Services, convert, limits};
 
 /// How a row stands whose turn runs.
@@ -32,8 +34,8 @@ async fn look(parts: &Services) -> Result<Vec<(SessionRow, Look)>, RequestError>
 /// What is told to those who look at all sessions.
 #[derive(Debug, Clone)]
 pub(crate) enum Update {
-    /// A session of this person stands otherwise.
-    Session(String, Arc<SessionInfo>),
+    /// A session stands otherwise.
+    Session(Arc<SessionInfo>),
     /// What waits is otherwise. Everybody looks what of it is for them.
     Approvals,
 }
@@ -44,7 +46,6 @@ struct ListedSession {
     head: Seq,
     /// Whether somebody drove it then, which no event says.
     driven: bool,
-    person: String,
     info: Arc<SessionInfo>,
 }
 
@@ -87,7 +88,7 @@ impl Listing {
         Ok(updates)
     }
 
-    /// A session of a row, with the person whose it is.
+    /// A session of a row.
     async fn listed(
         &self,
         parts: &Services,
@@ -99,9 +100,8 @@ impl Listing {
             return Ok(known);
         }
         let state = parts.engine.state(&row.session).await?;
-        let person = state.spec().map(|spec| spec.principal.clone()).unwrap_or_default();
         let info = Arc::new(convert::session(row, &state, driven));
-        let listed = ListedSession { head: row.head, driven, person, info };
+        let listed = ListedSession { head: row.head, driven, info };
         let mut all = self.known();
         if all.len() >= limits::LISTED_MAX {
             all.clear();
@@ -114,9 +114,9 @@ impl Listing {
         self.known.lock().expect("nobody panics while they hold the table")
     }
 
-    /// Whether it is known that a session is a person's, which never changes.
-    pub(crate) fn is_of(&self, session: &SessionId, person: &str) -> bool {
-        self.known().get(session).is_some_and(|listed| listed.person == person)
+    /// Whose a session is, which never changes, if it is known.
+    pub(crate) fn owner(&self, session: &SessionId) -> Option<String> {
+        self.known().get(session).map(|listed| listed.info.person.clone())
     }
 
     /// How the newest sessions stand, without subagents, and how many questions wait in all.
@@ -134,11 +134,11 @@ impl Listing {
         Ok((groups, approvals))
     }
 
-    /// A page of the sessions of a person, and where the next one begins.
+    /// A page of the sessions that a person sees, and where the next one begins.
     pub(crate) async fn page(
         &self,
         parts: &Services,
-        person: &str,
+        rights: &AccessRights,
         mut before: Option<Before>,
         limit: usize,
     ) -> Result<(Vec<Arc<SessionInfo>>, Option<Before>), RequestError> {
@@ -149,7 +149,7 @@ impl Listing {
             let is_last = rows.len() < limits::LISTING_SESSIONS_MAX;
             for row in rows.iter().filter(|row| row.session.root() == row.session) {
                 let listed = self.listed(parts, row).await?;
-                if listed.person != person {
+                if !rights.permit(AccessAction::View, standing_of(rights, &listed.info)) {
                     continue;
                 }
                 page.push(listed.info);
@@ -203,7 +203,7 @@ impl Listing {
                 asks |= now.waits || before.is_some_and(|before| before.waits);
                 if let Ok(listed) = self.listed(parts, &row).await {
                     // Nobody listening is fine.
-                    drop(self.updates.send(Update::Session(listed.person, listed.info)));
+                    drop(self.updates.send(Update::Session(listed.info)));
                 }
             }
             if asks {
@@ -212,26 +212,15 @@ impl Listing {
         }
     }
 
-    /// Everything that waits for a person, newest sessions first: all of their own sessions, and
-    /// of those of others what the rules ask them about.
-    pub(crate) async fn approvals(
-        &self,
-        parts: &Services,
-        person: &str,
-    ) -> Result<ApprovalList, RequestError> {
+    /// Sessions in which something waits for a person, newest first.
+    pub(crate) async fn waiting(&self, parts: &Services) -> Result<Vec<SessionRow>, RequestError> {
         let rows = parts.journal.sessions(None, limits::LISTING_SESSIONS_MAX).await?;
-        let mut data = Vec::new();
-        for row in rows.iter().filter(|row| row.status == State::WAITS) {
-            let listed = self.listed(parts, row).await?;
-            if listed.info.approvals > 0 {
-                let state = parts.engine.state(&row.session).await?;
-                let is_own = listed.person == person;
-                let all = convert::approvals(row, &state);
-                data.extend(all.filter(|asked| {
-                    is_own || parts.engine.asks(&state, Seq(asked.effect), person)
-                }));
+        let mut waiting = Vec::new();
+        for row in rows.into_iter().filter(|row| row.status == State::WAITS) {
+            if self.listed(parts, &row).await?.info.approvals > 0 {
+                waiting.push(row);
             }
         }
-        Ok(ApprovalList { data })
+        Ok(waiting)
     }
 }

@@ -10,7 +10,7 @@ use outrigger_api::{
     EntryList, ProblemCode, RevertEntry, WriteEntry,
 };
 use outrigger_engine::{path_of, place_of};
-use outrigger_policy::Scope;
+use outrigger_policy::{AccessAction, Scope};
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Comparison, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
     Error, Search, Submission, blame as lines_of, compare, list_all, submit,
@@ -150,6 +150,7 @@ pub(crate) async fn write(
     headers: HeaderMap,
     Body(said): Body<WriteEntry>,
 ) -> Result<Json<ChangedEntry>, RequestError> {
+    server.permit(&person, AccessAction::WriteMemory)?;
     let scope = scope(&server, &person)?;
     let (at, expected) = (place(&query.path, &scope)?, precondition(&headers)?);
     // A program stays one when its text is another.
@@ -174,6 +175,7 @@ pub(crate) async fn remove(
     QueryParams(query): QueryParams<EntryQuery>,
     headers: HeaderMap,
 ) -> Result<Json<ChangedEntry>, RequestError> {
+    server.permit(&person, AccessAction::WriteMemory)?;
     let scope = scope(&server, &person)?;
     let at = place(&query.path, &scope)?;
     let EntryPrecondition::Revision(revision) = precondition(&headers)? else {
@@ -198,6 +200,7 @@ pub(crate) async fn revert(
     headers: HeaderMap,
     Body(said): Body<RevertEntry>,
 ) -> Result<Json<ChangedEntry>, RequestError> {
+    server.permit(&person, AccessAction::WriteMemory)?;
     let scope = scope(&server, &person)?;
     let (at, expected) = (place(&said.path, &scope)?, precondition(&headers)?);
     let change = ChangeRequest::Revert { at: at.clone(), to: said.to, expected };
@@ -286,7 +289,8 @@ pub(crate) async fn search(
 
 /// As whom a person looks at memory. For a program that speaks for nobody there is none.
 pub(crate) fn scope(server: &Server, person: &Person) -> Result<Scope, RequestError> {
-    let scope = server.parts.host.scope(&person.name)?;
+    let directory = server.parts.host.directory()?;
+    let scope = person.name.parse().ok().and_then(|who| directory.authenticate(&who));
     scope.ok_or_else(|| RequestError::not_found(format!("{} has no memory", person.name)))
 }
 

@@ -6,6 +6,7 @@ use outrigger_api::{
     AnswerProposal, ProposalAnswer, ProposalComment, ProposalDetails, ProposalInfo, ProposalList,
 };
 use outrigger_engine::path_of;
+use outrigger_policy::AccessAction;
 use outrigger_store::entries::{
     Decision, EntryAddress, EntryPath, Error, ProposalFilter, ProposalId, base_of,
 };
@@ -91,6 +92,7 @@ pub(crate) async fn answer(
     Name(number): Name,
     Body(said): Body<AnswerProposal>,
 ) -> Result<Json<ProposalInfo>, RequestError> {
+    server.permit(&person, AccessAction::WriteMemory)?;
     let (scope, id) = (scope(&server, &person)?, id(&number)?);
     let decision = match said.answer {
         ProposalAnswer::Accept => Decision::Accept,

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use crate::page::Files;
 use crate::{
     RequestError, Server, approvals, audit, budgets, changes, checkpoints, events, files, limits,
-    login, memory, metrics, page, proposals, sessions,
+    login, memory, metrics, page, people, proposals, sessions,
 };
 
 /// What stands above the generated parts of the document.
@@ -28,6 +28,7 @@ use crate::{
     components(schemas(
         outrigger_api::SessionEvent,
         outrigger_api::LiveFrame,
+        outrigger_api::PresenceFrame,
         outrigger_api::ApprovalList,
     )),
     security(("bearer" = []), ("cookie" = [])),
@@ -84,6 +85,8 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(proposals::one, proposals::answer))
         .routes(routes!(budgets::list))
         .routes(routes!(metrics::scrape))
+        .routes(routes!(people::share))
+        .routes(routes!(people::list))
         .routes(routes!(login::logout))
 }
 
@@ -115,6 +118,9 @@ pub(crate) fn router(server: Server) -> Router {
         .route("/memory", get(page::index))
         .route("/memory/{*path}", get(page::index))
         .route("/budgets", get(page::index))
+        .route("/people", get(page::index))
+        .route("/rules", get(page::index))
+        .route("/secrets", get(page::index))
         .route("/ui/{*path}", get(page::file))
         .route("/favicon.ico", get(page::favicon))
         .fallback(page::unknown)

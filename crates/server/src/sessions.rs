@@ -7,9 +7,11 @@ use axum::response::{IntoResponse, Response};
 use outrigger_agent::{Author, Digest, Message, SessionId};
 use outrigger_api::limits::{PAGE_SESSIONS_DEFAULT, PAGE_SESSIONS_MAX};
 use outrigger_api::{
-    CancelSession, CreateSession, ProblemCode, SendMessage, ServerInfo, SessionInfo, SessionList,
+    CancelSession, CreateSession, ProblemCode, SendMessage, ServerInfo, ServerRights, SessionInfo,
+    SessionList,
 };
 use outrigger_engine::ResumeChange;
+use outrigger_policy::{AccessAction, Standing};
 use outrigger_store::Before;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -34,8 +36,18 @@ pub(crate) struct ListQuery {
     (status = 200, body = ServerInfo),
     ReadProblems,
 ))]
-pub(crate) async fn server(Extract(server): Extract<Server>, person: Person) -> Json<ServerInfo> {
-    Json(server.parts.host.info(&person.name))
+pub(crate) async fn server(
+    Extract(server): Extract<Server>,
+    person: Person,
+) -> Result<Json<ServerInfo>, RequestError> {
+    let rights = server.rights(&person)?;
+    let rights = ServerRights {
+        start: rights.permit_anywhere(AccessAction::Start),
+        write_memory: rights.permit_anywhere(AccessAction::WriteMemory),
+        administer: rights.permit_anywhere(AccessAction::Administer),
+        audit: rights.permit(AccessAction::View, Standing::None),
+    };
+    Ok(Json(ServerInfo { rights, ..server.parts.host.info(&person.name) }))
 }
 
 /// Sessions, newest first, without subagents.
@@ -50,8 +62,12 @@ pub(crate) async fn list(
 ) -> Result<Json<SessionList>, RequestError> {
     let limit = query.limit.unwrap_or(PAGE_SESSIONS_DEFAULT).clamp(1, PAGE_SESSIONS_MAX) as usize;
     let before = query.cursor.as_deref().map(read_cursor).transpose()?;
-    let (page, next) = server.listing.page(&server.parts, &person.name, before, limit).await?;
-    let data = page.into_iter().map(|info| (*info).clone()).collect();
+    let rights = server.rights(&person)?;
+    let (page, next) = server.listing.page(&server.parts, &rights, before, limit).await?;
+    let mut data = Vec::new();
+    for info in page {
+        data.extend(server.told(&rights, &info).await?);
+    }
     Ok(Json(SessionList { data, next_cursor: next.as_ref().map(write_cursor) }))
 }
 
@@ -83,9 +99,8 @@ pub(crate) async fn one(
     person: Person,
     Name(session): Name,
 ) -> Result<Json<SessionInfo>, RequestError> {
-    let session = server.own(&person.name, &session).await?;
-    let info = server.listing.one(&server.parts, &session).await?;
-    Ok(Json((*info).clone()))
+    let session = server.session(&person, &session, AccessAction::View).await?;
+    server.shown(&person, &session).await.map(Json)
 }
 
 /// Opens a session and begins to work on what is said first. It is named after the idempotency
@@ -106,11 +121,12 @@ pub(crate) async fn create(
         let text = "`text` is empty: say what the agent is to do";
         return Err(RequestError::new(ProblemCode::InvalidRequest, text));
     }
+    server.permit(&person, AccessAction::Start)?;
     let session = named(&person, &headers);
     server.parts.host.create(&person.name, &session, request).await?;
-    let info = server.listing.one(&server.parts, &session).await?;
+    let info = server.shown(&person, &session).await?;
     let location = format!("/v1/sessions/{session}");
-    Ok((StatusCode::CREATED, [("location", location)], Json((*info).clone())).into_response())
+    Ok((StatusCode::CREATED, [("location", location)], Json(info)).into_response())
 }
 
 /// A name of twelve characters that are easy to read out: of the key, else of chance.
@@ -145,7 +161,7 @@ pub(crate) async fn say(
         let text = "`text` is empty: say something";
         return Err(RequestError::new(ProblemCode::InvalidRequest, text));
     }
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::Speak).await?;
     let message = Message::new(Author::Person(person.name), said.text);
     server.parts.engine.say(&session, message).await?;
     woken(&server, &session).await
@@ -163,7 +179,8 @@ pub(crate) async fn interrupt(
     person: Person,
     Name(session): Name,
 ) -> Result<StatusCode, RequestError> {
-    let (session, state) = server.state(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::Speak).await?;
+    let state = server.parts.engine.state(&session).await?;
     if !state.in_turn() {
         let text = format!("session {session} does nothing now: it is `{}`", state.status());
         return Err(RequestError::new(ProblemCode::Conflict, text));
@@ -184,7 +201,8 @@ pub(crate) async fn resume(
     person: Person,
     Name(session): Name,
 ) -> Result<StatusCode, RequestError> {
-    let (session, state) = server.state(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::Speak).await?;
+    let state = server.parts.engine.state(&session).await?;
     // A turn that was merely cut off goes on as if nothing had been.
     if !state.in_turn() {
         server.parts.engine.resume(&session, &person.name, ResumeChange::default()).await?;
@@ -205,7 +223,7 @@ pub(crate) async fn cancel(
     Name(session): Name,
     Body(asked): Body<CancelSession>,
 ) -> Result<StatusCode, RequestError> {
-    let session = server.own(&person.name, &session).await?;
+    let session = server.session(&person, &session, AccessAction::Manage).await?;
     server.parts.engine.cancel(&session, &person.name, &asked.reason).await?;
     woken(&server, &session).await
 }

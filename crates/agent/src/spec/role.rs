@@ -19,6 +19,9 @@ pub struct Role {
     /// is a fork of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub above: Vec<String>,
+    /// Who spoke, beside the person whose it is, in the turn that started it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub speakers: Vec<String>,
     /// The tool call that started it, if it is a subagent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,

@@ -208,6 +208,7 @@ fn line(before: &State, event: &Event) -> Option<String> {
         Event::SandboxLost { generation, .. } => format!("lost {generation}"),
         Event::SandboxKept { kept, .. } => format!("kept {}", kept.snapshot),
         Event::Interrupted { .. } => "interrupted".to_owned(),
+        Event::Shared { with, access, .. } => format!("shared with {with}: {}", access.as_str()),
         Event::CompactionRequested { .. } => "compaction requested".to_owned(),
         Event::Cancelled { .. } => "cancelled".to_owned(),
         Event::Resumed { .. } => "resumed".to_owned(),

@@ -3,8 +3,8 @@
 use outrigger_agent::{
     AccountId, Amounts, Answer, Call, CallFault, Cause, Cut, CutSandbox, EntryChange, Event,
     Failure, Item, Limit, Loss, Measure, ModelFault, Outcome, Part, Place, Product, Record, Reply,
-    Seq, SessionId, Shortfall, SnapshotRef, Spec, State, Status, ToolCall, ToolResult, Touched,
-    TurnEnd, TurnLimits, Usage, Work,
+    Seq, SessionId, SharedAccess, Shortfall, SnapshotRef, Spec, State, Status, ToolCall,
+    ToolResult, Touched, TurnEnd, TurnLimits, Usage, Work,
 };
 use outrigger_policy::Verdict;
 use proptest::prelude::*;
@@ -47,6 +47,14 @@ fn shortfall(tape: &mut Tape) -> Shortfall {
         _ => Cause::Stopped { reason: text(tape) },
     };
     Shortfall { account: tape.rarely(128).then(AccountId::organisation), cause }
+}
+
+fn shared(tape: &mut Tape) -> SharedAccess {
+    match tape.below(3) {
+        0 => SharedAccess::None,
+        1 => SharedAccess::Read,
+        _ => SharedAccess::TakePart,
+    }
 }
 
 fn effect(tape: &mut Tape) -> Seq {
@@ -211,6 +219,7 @@ fn event(tape: &mut Tape) -> Event {
         },
         13 => match tape.below(6) {
             0 if tape.rarely(128) => Event::CompactionRequested { by },
+            0 if tape.rarely(64) => Event::Shared { with: text(tape), access: shared(tape), by },
             0 => Event::Interrupted { by },
             4 if tape.rarely(128) => Event::Touched(Arc::new(touched(tape))),
             5 => Event::Withheld { effect, shortfall: shortfall(tape) },

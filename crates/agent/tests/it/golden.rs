@@ -69,7 +69,13 @@ fn another_model_of_format_6() {
 
 #[test]
 fn a_trusted_file_of_format_7() {
-    assert_eq!(FORMAT, 7, "a new format needs a golden journal of its own");
     // Of the session's own person, and of another one.
     check(include_str!("../golden/v7.jsonl"), &[6, 13], &expect_file!["../golden/v7.state.txt"]);
+}
+
+#[test]
+fn a_shared_session_of_format_8() {
+    assert_eq!(FORMAT, 8, "a new format needs a golden journal of its own");
+    // Shared, with somebody else's words under way, and at the end.
+    check(include_str!("../golden/v8.jsonl"), &[4, 7, 10], &expect_file!["../golden/v8.state.txt"]);
 }

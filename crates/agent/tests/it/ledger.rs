@@ -101,6 +101,7 @@ impl Ledger {
             | Event::SandboxLost { .. }
             | Event::SandboxKept { .. }
             | Event::Interrupted { .. }
+            | Event::Shared { .. }
             | Event::CompactionRequested { .. }
             | Event::Resumed { .. } => {}
         }

@@ -17,6 +17,7 @@ mod limits;
 mod properties;
 mod provenance;
 mod sandboxes;
+mod sharing;
 mod stops;
 mod tape;
 mod world;

@@ -1,8 +1,10 @@
 //! What people do to sessions: each a fenced append, and a poke by who called.
 
 use outrigger_agent::{
-    Event, Limit, Message, ModelSpec, Record, Seq, SessionId, Spec, State, Touched, TurnLimits,
+    Event, Limit, Message, ModelSpec, Record, Seq, SessionId, SharedAccess, Spec, State, Touched,
+    TurnLimits,
 };
+use outrigger_policy::Principal;
 use outrigger_store::Error as StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -100,6 +102,28 @@ impl Engine {
         let by = by.to_owned();
         self.command(session, |state| {
             ensure_open(session, state).map(|()| Event::Interrupted { by: by.clone() })
+        })
+        .await
+    }
+
+    /// Shares the session with somebody, or not any more. What is so already is fine.
+    ///
+    /// # Errors
+    /// A subagent's session, which is shared as the one above; or the journal's.
+    pub async fn share(
+        &self,
+        session: &SessionId,
+        with: &Principal,
+        access: SharedAccess,
+        by: &str,
+    ) -> Result<(), Error> {
+        let (with, by) = (with.to_string(), by.to_owned());
+        self.command(session, |state| {
+            if state.is_child() {
+                let parent = session.root();
+                return Err(Error::Subagent { session: session.clone(), parent });
+            }
+            Ok(Event::Shared { with: with.clone(), access, by: by.clone() })
         })
         .await
     }

@@ -4,7 +4,9 @@
 mod explain;
 
 use clap::Subcommand;
-use outrigger_policy::{Cases, Problem, Problems, RuleSet, Ruling, Severity};
+use outrigger_policy::{
+    AccessRules, Cases, Problem, Problems, RulePart, RuleSet, Ruling, Severity,
+};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -63,18 +65,22 @@ pub(crate) async fn execute(paths: &Paths, asked: Policy) -> Outcome<u8> {
 
 fn check(policy: &config::Policy, output: Output) -> Outcome<u8> {
     let (sources, directory) = rules::read(policy)?;
+    let access = rules::sources(&policy.access, RulePart::Rules)?;
+    let access = AccessRules::new(&access, &directory).err().map(|Problems(problems)| problems);
     let made = RuleSet::new(&sources, directory);
-    let problems = match &made {
+    let of_agents = match &made {
         Ok(set) => set.warnings(),
         Err(Problems(problems)) => problems,
     };
-    let code = if made.is_ok() { 0 } else { Kind::Usage as u8 };
+    let valid = made.is_ok() && access.is_none();
+    let problems: Vec<_> = of_agents.iter().chain(access.iter().flatten()).collect();
+    let code = if valid { 0 } else { Kind::Usage as u8 };
     if output.json.is_some() {
-        let problems: Vec<_> = problems.iter().map(problem).collect();
+        let problems: Vec<_> = problems.into_iter().map(problem).collect();
         let all: Vec<_> = made.iter().flat_map(RuleSet::rules).map(explain::object).collect();
         show::line(&json!({
             "type": "policy_check",
-            "valid": made.is_ok(),
+            "valid": valid,
             "rule_set": made.as_ref().ok().map(|set| set.hash().to_string()),
             "rules": all,
             "problems": problems,

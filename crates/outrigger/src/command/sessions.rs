@@ -9,6 +9,7 @@ mod patch;
 mod prune;
 mod remove;
 mod resume;
+mod share;
 mod show;
 mod stop;
 
@@ -39,6 +40,8 @@ pub(crate) enum Sessions {
     Show(show::Show),
     /// Show a session live, and tell when it ends or waits for a person.
     Attach(Attach),
+    /// Share a session with others who use the server, or show with whom it is shared.
+    Share(share::ShareSession),
     /// Print the patch of what a session changed.
     Diff(patch::Diff),
     /// Write what a session changed back to its directory, now or once more.
@@ -157,6 +160,7 @@ impl Sessions {
             Self::Ls(asked) => asked.output,
             Self::Show(asked) => asked.output,
             Self::Attach(asked) => asked.output,
+            Self::Share(asked) => asked.output,
             Self::Diff(asked) => asked.output,
             Self::Apply(asked) => asked.output,
             Self::Stop(asked) => asked.output,
@@ -181,6 +185,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Sessions) -> Outcome<u8> {
         Sessions::Ls(asked) => ls::execute(paths, asked).await,
         Sessions::Show(asked) => show::execute(paths, asked).await,
         Sessions::Attach(asked) => attach(paths, asked).await,
+        Sessions::Share(asked) => share::share(paths, asked).await,
         Sessions::Diff(asked) => patch::diff(paths, asked).await,
         Sessions::Apply(asked) => patch::apply(paths, asked).await,
         Sessions::Stop(asked) => stop(paths, asked).await,

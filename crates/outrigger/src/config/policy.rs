@@ -29,6 +29,9 @@ pub(crate) struct PolicyFile {
     /// file may say it.
     #[cfg_attr(test, schemars(example = &"people.toml"))]
     pub(crate) people: Option<PathBuf>,
+    /// Files of rules, in Cedar, of what people may do on a server, beside the built-in ones.
+    #[cfg_attr(test, schemars(example = ["rules/access.cedar"], extend("default" = [])))]
+    pub(crate) access: Option<Vec<PathBuf>>,
 }
 
 /// Which rules hold, as all files together say.
@@ -39,11 +42,18 @@ pub(crate) struct Policy {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) ceiling: Vec<PathBuf>,
     pub(crate) people: Option<PathBuf>,
+    pub(crate) access: Vec<PathBuf>,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { defaults: true, files: Vec::new(), ceiling: Vec::new(), people: None }
+        Self {
+            defaults: true,
+            files: Vec::new(),
+            ceiling: Vec::new(),
+            people: None,
+            access: Vec::new(),
+        }
     }
 }
 
@@ -56,8 +66,9 @@ impl Policy {
         path: &Path,
         settled: &mut Option<bool>,
     ) -> Outcome {
-        let says_nothing = file == PolicyFile::default();
-        let PolicyFile { defaults, files, ceiling, people } = file;
+        // What people may do is apart from it.
+        let says_nothing = PolicyFile { access: None, ..file.clone() } == PolicyFile::default();
+        let PolicyFile { defaults, files, ceiling, people, access } = file;
         let dir = path.parent().unwrap_or(Path::new("."));
         let said = |key: &str| {
             let text = format!(
@@ -88,6 +99,7 @@ impl Policy {
             self.people = Some(dir.join(people));
         }
         self.files.extend(files.unwrap_or_default().iter().map(|file| dir.join(file)));
+        self.access.extend(access.unwrap_or_default().iter().map(|file| dir.join(file)));
         Ok(())
     }
 }

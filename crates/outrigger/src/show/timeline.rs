@@ -2,7 +2,8 @@
 
 use outrigger_agent::{
     Author, Call, CallFault, Cause, EgressReport, Event, Failure, Message, ModelSpec, Outcome,
-    Product, Record, Replacement, Reply, Seq, Status, Touched, TrustedFile, TurnEnd, Work,
+    Product, Record, Replacement, Reply, Seq, SharedAccess, Status, Touched, TrustedFile, TurnEnd,
+    Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
@@ -122,6 +123,14 @@ impl Timeline {
             Event::SandboxKept { .. } => Vec::new(),
             Event::Interrupted { by } => {
                 line(Tone::Warning, format!("! interrupted{}", by_whom(by)))
+            }
+            Event::Shared { with, access, by } => {
+                let how = match access {
+                    SharedAccess::None => "not shared any more",
+                    SharedAccess::Read => "shared, to read,",
+                    SharedAccess::TakePart => "shared, to take part,",
+                };
+                line(Tone::Detail, inert(&format!("● {how} with {with}{}", by_whom(by))))
             }
             Event::CompactionRequested { by } => {
                 let asked = by_whom(by);

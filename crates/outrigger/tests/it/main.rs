@@ -52,6 +52,7 @@ mod sandboxes;
 mod secrets;
 mod serve;
 mod serve_memory;
+mod serve_people;
 mod sessions;
 mod skills;
 mod sockets;

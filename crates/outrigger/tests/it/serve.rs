@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Served {
     pub(crate) world: World,
     process: Running,
-    url: String,
+    pub(crate) url: String,
     link: String,
 }
 

@@ -94,6 +94,19 @@ fn whoever_is_asked_of_must_be_permitted() {
             expect = "forbid"
             rules = ["eve-not-prod"]
             [[case]]
+            name = "others who spoke and are permitted"
+            when = { agent = "agent:reviewer", speakers = ["person:ada"], person = "person:bob", action = "execute", resource = "x" }
+            expect = "permit"
+            [[case]]
+            name = "somebody who spoke and is forbidden it"
+            when = { agent = "agent:reviewer", speakers = ["person:eve"], person = "person:bob", action = "execute", resource = "prod" }
+            expect = "forbid"
+            rules = ["eve-not-prod"]
+            [[case]]
+            name = "somebody who spoke and is in no group that may"
+            when = { speakers = ["person:eve"], person = "person:bob", action = "egress", resource = "example.com" }
+            expect = "forbid"
+            [[case]]
             name = "agents above that are all permitted"
             when = { agent = "agent:helper", above = ["agent:reviewer"], action = "execute", resource = "x" }
             expect = "permit"

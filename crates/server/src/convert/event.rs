@@ -11,6 +11,8 @@ use outrigger_api::{
 };
 use outrigger_policy::Verdict;
 
+use crate::access;
+
 /// An event.
 pub(crate) fn event(record: &Record) -> SessionEvent {
     SessionEvent { seq: record.seq.0, at_ms: record.at_ms, kind: kind(&record.event) }
@@ -46,6 +48,9 @@ fn kind(event: &Event) -> EventKind {
             EventKind::Sandbox { name: sandbox.clone(), text: "its disk was kept".to_owned() }
         }
         Event::Interrupted { by } => EventKind::Interrupted { by: by.clone() },
+        Event::Shared { with, access, by } => {
+            EventKind::Shared { with: with.clone(), access: access::told(*access), by: by.clone() }
+        }
         Event::CompactionRequested { by } => EventKind::CompactionRequested { by: by.clone() },
         Event::Cancelled { by, reason } => {
             EventKind::Cancelled { by: by.clone(), reason: reason.clone() }

@@ -1,8 +1,10 @@
 //! A session in a list.
 
 use outrigger_agent::{Limit, State, TurnEnd, Workspace};
-use outrigger_api::{SessionGroup, SessionInfo, UsageInfo};
+use outrigger_api::{SessionGroup, SessionInfo, SessionRights, UsageInfo};
 use outrigger_store::SessionRow;
+
+use crate::access;
 
 /// How a session stands whose turn was cut off.
 const CUT_OFF: &str = "interrupted";
@@ -17,6 +19,10 @@ pub(crate) fn session(row: &SessionRow, state: &State, driven: bool) -> SessionI
     let directory = spec.and_then(|spec| spec.workspace.as_ref()).map(Workspace::begun_in);
     SessionInfo {
         id: row.session.to_string(),
+        person: spec.map(|spec| spec.principal.clone()).unwrap_or_default(),
+        shares: access::shares(state),
+        // Whoever is told of it has their own.
+        rights: SessionRights::default(),
         title: row.title.clone(),
         status: status.to_owned(),
         group,

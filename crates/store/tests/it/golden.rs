@@ -148,6 +148,7 @@ variants! { event, EVENTS, Event,
     Event::SandboxLost { .. } => "sandbox lost", Event::SandboxKept { .. } => "sandbox kept",
     Event::Interrupted { .. } => "interrupted",
     Event::CompactionRequested { .. } => "compaction requested",
+    Event::Shared { .. } => "shared",
     Event::Cancelled { .. } => "cancelled", Event::Resumed { .. } => "resumed",
     Event::TurnEnded(_) => "turn ended", Event::Forked { .. } => "forked",
     Event::Rewound { .. } => "rewound", Event::Touched(_) => "touched",
@@ -267,6 +268,7 @@ fn names_in(record: &Event, names: &mut BTreeSet<&'static str>) {
         | Event::SandboxKept { .. }
         | Event::Interrupted { .. }
         | Event::CompactionRequested { .. }
+        | Event::Shared { .. }
         | Event::Cancelled { .. }
         | Event::Resumed { .. }
         | Event::Forked { .. }

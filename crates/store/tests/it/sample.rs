@@ -10,9 +10,9 @@ use outrigger_agent::{
     Event, Failure, FileBaseline, Item, Limit, Loss, Measure, MediaType, Message, ModelFault,
     ModelSpec, Origin, Outcome, OutsideTool, Parent, Part, Picture, Place, Price, Product, Raw,
     Recovery, Replacement, Reply, Role, SandboxReady, SandboxScope, SandboxSpec, Seq, SessionId,
-    Shortfall, SnapshotRef, Spec, Status, Stop, Summary, ToolCall, ToolKind, ToolOutput,
-    ToolResult, ToolSpec, Touched, TrustedFile, TurnEnd, TurnLimits, Usage, Work, Workspace,
-    labels_of,
+    SharedAccess, Shortfall, SnapshotRef, Spec, Status, Stop, Summary, ToolCall, ToolKind,
+    ToolOutput, ToolResult, ToolSpec, Touched, TrustedFile, TurnEnd, TurnLimits, Usage, Work,
+    Workspace, labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -139,6 +139,7 @@ fn role() -> Role {
             effect: Seq(9),
         }),
         above: vec!["default".to_owned()],
+        speakers: vec!["person:bob".to_owned()],
         agents: vec![Delegate {
             name: "reader".to_owned(),
             description: "Reads.".to_owned(),
@@ -450,6 +451,9 @@ fn rest() -> Vec<Event> {
     events.extend(withheld());
     events.push(Event::Interrupted { by: by() });
     events.push(Event::CompactionRequested { by: by() });
+    for access in [SharedAccess::None, SharedAccess::Read, SharedAccess::TakePart] {
+        events.push(Event::Shared { with: "group:ops".to_owned(), access, by: by() });
+    }
     events.extend(turn_ends().into_iter().map(Event::TurnEnded));
     let turn = Some(TurnLimits { steps_max: 9, wall_ms_max: 1 });
     events.push(Event::Resumed {

@@ -12,6 +12,7 @@ use crate::compose::Store;
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
+use crate::rules::ConfiguredRules;
 use crate::show;
 
 /// What everything that serves has.
@@ -23,6 +24,8 @@ pub(super) struct ServeContext {
     /// What sessions work on a copy of.
     pub(super) dir: PathBuf,
     pub(super) store: Store,
+    /// What the rules say now.
+    pub(super) rules: ConfiguredRules,
 }
 
 impl ServeContext {

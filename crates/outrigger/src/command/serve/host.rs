@@ -6,9 +6,9 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use outrigger_agent::{Author, Message, Seq, SessionId};
-use outrigger_api::{CreateSession, ServerInfo};
+use outrigger_api::{CreateSession, ServerInfo, ServerRights};
 use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
-use outrigger_policy::Scope;
+use outrigger_policy::{AccessRules, Directory};
 use outrigger_server::{RequestError, SessionHost};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -224,7 +224,7 @@ impl Host {
     async fn open(&self, person: &str, session: &SessionId, asked: CreateSession) -> Outcome {
         let slot = self.slot(session);
         let mut held = slot.lock().await;
-        let ServeContext { paths, config, model, dir, store } = &*self.0.context;
+        let ServeContext { paths, config, model, dir, store, .. } = &*self.0.context;
         if store.journal.head(session).await? > Seq::default() {
             // The server may have died right after it was opened.
             drop(held);
@@ -296,14 +296,19 @@ impl SessionHost for Host {
         ServerInfo {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             person: person.to_owned(),
+            rights: ServerRights::default(),
             directory: dir.display().to_string(),
             model,
             network: network.unwrap_or_default(),
         }
     }
 
-    fn scope(&self, person: &str) -> Result<Option<Scope>, RequestError> {
-        compose::scope(&self.0.context.config, person).map_err(failure::told)
+    fn access(&self) -> Result<Arc<AccessRules>, RequestError> {
+        self.0.context.rules.access().map_err(failure::told)
+    }
+
+    fn directory(&self) -> Result<Directory, RequestError> {
+        self.0.context.rules.directory().map_err(failure::told)
     }
 
     async fn create(
