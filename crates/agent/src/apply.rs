@@ -25,7 +25,6 @@ impl State {
         match &record.event {
             Event::Opened(spec) => self.opened(spec),
             Event::Said(message) => {
-                self.note_author(message);
                 self.enqueue(Item::Message(Arc::clone(message)));
                 if let Some(turn) = &mut self.turn {
                     // What can't go on can't be steered: this begins the next turn.
@@ -63,12 +62,9 @@ impl State {
             Event::SandboxKept { sandbox, kept, dropped } => {
                 self.sandboxes.keep(sandbox, kept, dropped);
             }
-            Event::Interrupted { .. } => {
-                if self.turn.is_some() {
-                    self.stuck = Some(TurnEnd::Interrupted);
-                }
-            }
-            Event::Shared { with, access, .. } => self.share(with, *access),
+            Event::Interrupted { .. } if self.turn.is_none() => {}
+            Event::Interrupted { .. } => self.stuck = Some(TurnEnd::Interrupted),
+            Event::Shared { with, access, .. } => self.sharing.share(with, *access),
             Event::CompactionRequested { .. } => self.context.requested = true,
             Event::Cancelled { .. } => self.cancelled = true,
             Event::Resumed { budget, turn, model, network, .. } => {
@@ -92,10 +88,9 @@ impl State {
     fn opened(&mut self, spec: &Arc<Spec>) {
         // Always the first event: a later one is passed over, or it would raise the budget.
         if self.spec.is_none() {
-            self.budget = spec.budget;
-            self.limits = Some(spec.turn);
+            (self.budget, self.limits) = (spec.budget, Some(spec.turn));
             self.spec = Some(Arc::clone(spec));
-            self.speakers.extend(spec.role.speakers.iter().cloned());
+            self.sharing.end_turn(Some(spec), &[]);
             self.context.add(self.fixed_bytes());
         }
     }
@@ -143,6 +138,7 @@ impl State {
 
     pub(crate) fn enqueue(&mut self, item: Item) {
         self.context.add(compaction::bytes_of(&item));
+        self.sharing.note_authors(self.spec.as_deref(), std::slice::from_ref(&item));
         self.queued.push(item);
     }
 
@@ -238,7 +234,7 @@ impl State {
                     round.amend(call, id, arguments);
                 }
                 // What is done now is in their words.
-                self.note_speaker(by);
+                self.sharing.note(self.spec.as_deref(), by);
             }
         }
     }
@@ -494,7 +490,7 @@ impl State {
             }
             self.close_round();
         }
-        self.forget_speakers();
+        self.sharing.end_turn(self.spec.as_deref(), &self.queued);
         if followed {
             self.begin_turn(at_ms);
         }

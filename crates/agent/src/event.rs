@@ -7,6 +7,7 @@
 mod cut;
 mod outcome;
 mod reached;
+mod shared;
 mod touched;
 mod work;
 
@@ -16,13 +17,14 @@ use std::sync::Arc;
 use outrigger_policy::{RuleSetHash, Verdict};
 
 use crate::{
-    Amounts, Answer, Digest, Limit, Loss, Message, ModelSpec, Seq, SharedAccess, Shortfall,
-    SnapshotRef, Spec, TurnLimits,
+    Amounts, Answer, Digest, Limit, Loss, Message, ModelSpec, Seq, Shortfall, SnapshotRef, Spec,
+    TurnLimits,
 };
 
 pub use cut::{Cut, CutSandbox};
 pub use outcome::{CallFault, Failure, ModelFault, Outcome, Product, ToolOutput, TurnEnd};
 pub use reached::{EgressFlow, EgressReport};
+pub use shared::SharedAccess;
 pub use touched::{EntryChange, EntryRefused, Touched};
 pub use work::{Place, ToolCall, Work};
 

@@ -92,14 +92,14 @@ impl State {
         // A person may go back to before something came in; the model can't.
         self.labels.clone_from(&cut.labels);
         (self.turn, self.round, self.stuck, self.repeated) = (None, None, None, None);
-        self.forget_speakers();
+        self.sharing.end_turn(self.spec.as_deref(), &self.queued);
         self.context = Context::of_cut(cut);
         let spec = self.spec.as_deref();
         self.sandboxes.set_back(&cut.sandboxes, |name| is_own(spec, name));
         if let Some(results) = &cut.waiting {
             self.begin_turn(at_ms);
             // Whose words the turn is made of is not known any more.
-            self.note_authors(&cut.conversation);
+            self.sharing.note_authors(self.spec.as_deref(), &cut.conversation);
             if let (Some(spec), Some(Item::Reply(reply))) = (&self.spec, self.conversation.last())
                 && reply.calls().next().is_some()
             {

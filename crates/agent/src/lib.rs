@@ -55,8 +55,8 @@ pub use decide::{Next, Park};
 pub use effect::{Effect, Phase};
 pub use event::{
     CallFault, Cut, CutSandbox, EgressFlow, EgressReport, EntryChange, EntryRefused, Event, FORMAT,
-    Failure, ModelFault, Outcome, Place, Product, Record, ToolCall, ToolOutput, Touched, TurnEnd,
-    Work,
+    Failure, ModelFault, Outcome, Place, Product, Record, SharedAccess, ToolCall, ToolOutput,
+    Touched, TurnEnd, Work,
 };
 pub use ids::{Digest, Seq, SessionId};
 pub use labels::{OTHERS, label_of, labels_of};
@@ -64,7 +64,6 @@ pub use picture::{MediaType, Picture};
 pub use price::Price;
 pub use recover::{LeftOpen, Recover};
 pub use sandbox::{Loss, Replacement, SandboxReady, SandboxScope, SandboxSpec, SnapshotRef};
-pub use sharing::SharedAccess;
 pub use spec::{
     Concurrency, DEFAULT_AGENT, Deadline, Delegate, ModelSpec, OutsideTool, Parent, Recovery, Role,
     ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,

@@ -6,45 +6,17 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Author, Item, Message, State};
+use crate::{Author, Item, SharedAccess, Spec};
 
-/// What somebody may do in a session that is not theirs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SharedAccess {
-    /// Nothing, not even know of it.
-    None,
-    /// See everything in it.
-    Read,
-    /// Speak in it, too, and answer what it asks.
-    TakePart,
+/// With whom a session is shared, and who spoke.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Sharing {
+    pub(crate) shares: BTreeMap<String, SharedAccess>,
+    /// In the turn, beside the person whose the session is.
+    pub(crate) speakers: BTreeSet<String>,
 }
 
-impl SharedAccess {
-    /// The word for it in the journal and in requests.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Read => "read",
-            Self::TakePart => "take_part",
-        }
-    }
-}
-
-impl State {
-    /// With whom it is shared, by principal name (`person:bob`, `group:ops`, `org:acme`).
-    #[must_use]
-    pub fn shares(&self) -> &BTreeMap<String, SharedAccess> {
-        &self.shares
-    }
-
-    /// Who must be permitted what the turn does, beside the person whose the session is.
-    #[must_use]
-    pub fn speakers(&self) -> &BTreeSet<String> {
-        &self.speakers
-    }
-
+impl Sharing {
     pub(crate) fn share(&mut self, with: &str, access: SharedAccess) {
         match access {
             SharedAccess::None => self.shares.remove(with),
@@ -55,33 +27,28 @@ impl State {
     }
 
     /// Somebody put words into the turn.
-    pub(crate) fn note_speaker(&mut self, person: &str) {
-        if self.spec.as_ref().is_some_and(|spec| spec.principal != person) {
+    pub(crate) fn note(&mut self, spec: Option<&Spec>, person: &str) {
+        if spec.is_some_and(|spec| spec.principal != person) {
             self.speakers.insert(person.to_owned());
         }
     }
 
-    pub(crate) fn note_author(&mut self, message: &Message) {
-        if let Author::Person(person) = &message.author {
-            self.note_speaker(person);
-        }
-    }
-
-    /// The turn is over: what nobody read yet is of the next one.
-    pub(crate) fn forget_speakers(&mut self) {
-        self.speakers.clear();
-        // A subagent works on for those who started it.
-        let role = self.spec.iter().flat_map(|spec| &spec.role.speakers).cloned();
-        self.speakers.extend(role);
-        self.note_authors(&self.queued.clone());
-    }
-
-    /// Everybody who wrote one of these.
-    pub(crate) fn note_authors(&mut self, items: &[Item]) {
+    /// The turn reads these.
+    pub(crate) fn note_authors(&mut self, spec: Option<&Spec>, items: &[Item]) {
         for item in items {
-            if let Item::Message(message) = item {
-                self.note_author(message);
+            if let Item::Message(message) = item
+                && let Author::Person(person) = &message.author
+            {
+                self.note(spec, person);
             }
         }
+    }
+
+    /// The turn is over, and none has begun: what nobody read yet is of the next one.
+    pub(crate) fn end_turn(&mut self, spec: Option<&Spec>, queued: &[Item]) {
+        // A subagent works on for those who started it.
+        let role = spec.into_iter().flat_map(|spec| &spec.role.speakers);
+        self.speakers = role.cloned().collect();
+        self.note_authors(spec, queued);
     }
 }

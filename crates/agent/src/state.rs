@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::effects::Effects;
 use crate::round::Round;
 use crate::sandboxes::Sandboxes;
+use crate::sharing::Sharing;
 use crate::{
     AccountId, Amounts, Answer, ApprovalRequest, Approvals, Assignment, Call, Delegate, Digest,
     Effect, Item, Limit, Loss, ModelSpec, OutsideTool, Phase, Picture, SandboxReady, Seq,
@@ -55,12 +56,8 @@ pub struct State {
     /// The last version of the store that the journal names.
     #[serde(default)]
     pub(crate) noted: u64,
-    /// With whom it is shared.
     #[serde(default)]
-    pub(crate) shares: BTreeMap<String, SharedAccess>,
-    /// Who spoke in the turn beside the person whose the session is.
-    #[serde(default)]
-    pub(crate) speakers: BTreeSet<String>,
+    pub(crate) sharing: Sharing,
 }
 
 impl State {
@@ -74,6 +71,18 @@ impl State {
     #[must_use]
     pub fn spec(&self) -> Option<&Arc<Spec>> {
         self.spec.as_ref()
+    }
+
+    /// With whom it is shared, by principal name (`person:bob`, `group:ops`, `org:acme`).
+    #[must_use]
+    pub fn shares(&self) -> &BTreeMap<String, SharedAccess> {
+        &self.sharing.shares
+    }
+
+    /// Who must be permitted what the turn does, beside the person whose the session is.
+    #[must_use]
+    pub fn speakers(&self) -> &BTreeSet<String> {
+        &self.sharing.speakers
     }
 
     /// The conversation as the model sees it.

@@ -19,6 +19,8 @@ mod file;
 pub mod limits;
 mod problem;
 mod proposal;
+mod rule;
+mod secret;
 mod session;
 mod share;
 mod stream;
@@ -43,6 +45,11 @@ pub use proposal::{
     AnswerProposal, ProposalAnswer, ProposalComment, ProposalDetails, ProposalInfo, ProposalList,
     ProposalStanding,
 };
+pub use rule::{
+    EffectRules, ExplainRules, RuleInfo, RuleList, RuleSubject, RulesDecision, RulesExplanation,
+    RulesSituation,
+};
+pub use secret::{RotateSecret, SecretInfo, SecretList, SetSecret};
 pub use session::{
     CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup, SessionInfo, SessionList,
     UsageInfo,

@@ -110,7 +110,10 @@ impl Engine {
     }
 
     /// The rules in force now.
-    pub(crate) fn rules(&self) -> Result<RuleSet, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Rules`] where they can't be read.
+    pub fn rules(&self) -> Result<RuleSet, Error> {
         self.parts.rules.current().map_err(Error::Rules)
     }
 }

@@ -10,8 +10,7 @@ use outrigger_tools::ParsedCall;
 const WORKSPACE: &str = "/workspace";
 
 /// What the rules are told of an effect that is not settled in `state`, to be looked at.
-#[must_use]
-pub fn situation(state: &State, effect: Seq, at_ms: u64) -> Option<Situation> {
+pub(crate) fn situation(state: &State, effect: Seq, at_ms: u64) -> Option<Situation> {
     let effect = state.effect(effect)?;
     let all = Looks::all();
     let parsed = parse(state, &effect.work);

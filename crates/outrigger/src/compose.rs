@@ -149,7 +149,7 @@ pub(crate) async fn native(
     read_only.dedup();
     let launcher: Arc<dyn SpawnerLauncher> = match paths.supervisor() {
         Some(supervisor) => Arc::new(supervisor.clone()),
-        None => Arc::new(spawner()?),
+        None => Arc::new(spawner()),
     };
     let scratch = paths.scratch();
     std::fs::create_dir_all(&scratch)
@@ -284,10 +284,9 @@ pub(crate) fn egress(paths: &Paths, store: &Store, backends: &Backends) -> Outco
 }
 
 /// How the spawner of native sandboxes is started.
-pub(crate) fn spawner() -> Outcome<Launch> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
-    Ok(Launch { program, args: vec![OsString::from(SPAWNER_MODE)] })
+pub(crate) fn spawner() -> Launch {
+    // Also where the file was replaced since, as an upgrade does.
+    Launch { program: PathBuf::from("/proc/self/exe"), args: vec![OsString::from(SPAWNER_MODE)] }
 }
 
 /// An engine that asks no model and calls no server, and reaches the sandboxes.

@@ -1,5 +1,7 @@
 //! Every limit of the program, with its unit in its name. The defaults can be configured.
 
+/// Days after which a secret stops being sent, at most.
+pub(crate) const SECRET_DAYS_MAX: u64 = 36_500;
 /// From telling somebody that something waits until that is given up, in milliseconds.
 pub(crate) const NOTIFY_MS_MAX: u64 = 10_000;
 /// Digits of a digest by which a person says what they looked at: 128 bits, so that nobody

@@ -6,9 +6,11 @@ mod choice;
 mod egress;
 mod environment;
 mod grants;
+mod keeper;
 mod mirrors;
 mod registries;
 mod rule;
+mod secret_use;
 mod secrets;
 mod words;
 
@@ -18,10 +20,12 @@ use std::process::ExitCode;
 pub(crate) use choice::{HostChoice, act};
 pub(crate) use egress::{GATE_MODE, GateEgress};
 pub(crate) use grants::mirrors;
+pub(crate) use keeper::{SecretKeeper, places_of, secret_value};
 pub(crate) use mirrors::Mirrors;
 pub(crate) use registries::GateRoute;
 pub(crate) use rule::add as allow_host;
-pub(crate) use secrets::{KeptSecret, ORGANISATION, kept, repositories, secrets_are_there};
+pub(crate) use secret_use::SecretUse;
+pub(crate) use secrets::{KeptSecret, ORGANISATION, kept, secrets_are_there};
 pub(crate) use words::{Words, of_session, shown, told, widen};
 
 /// This program as the gate, until nobody needs it.

@@ -78,7 +78,7 @@ impl AccessAction {
 
 /// How a person stands to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum SessionStanding {
     /// It is neither theirs nor shared with them.
     None,
     /// It is shared with them, to read.
@@ -89,7 +89,7 @@ pub enum Standing {
     Owner,
 }
 
-impl Standing {
+impl SessionStanding {
     const ALL: [Self; 4] = [Self::None, Self::Read, Self::TakePart, Self::Owner];
 
     fn as_str(self) -> &'static str {
@@ -108,7 +108,7 @@ pub struct AccessRights {
     person: String,
     /// Everybody in whose name something may be shared with them.
     known_as: BTreeSet<String>,
-    permitted: BTreeSet<(AccessAction, Standing)>,
+    permitted: BTreeSet<(AccessAction, SessionStanding)>,
 }
 
 impl AccessRights {
@@ -117,25 +117,25 @@ impl AccessRights {
     pub fn standing<'a>(
         &self,
         owner: &str,
-        shares: impl IntoIterator<Item = (&'a str, Standing)>,
-    ) -> Standing {
+        shares: impl IntoIterator<Item = (&'a str, SessionStanding)>,
+    ) -> SessionStanding {
         if owner == self.person {
-            return Standing::Owner;
+            return SessionStanding::Owner;
         }
         let theirs = shares.into_iter().filter(|(with, _)| self.known_as.contains(*with));
-        theirs.map(|(_, standing)| standing).max().unwrap_or(Standing::None)
+        theirs.map(|(_, standing)| standing).max().unwrap_or(SessionStanding::None)
     }
 
     /// Whether they may do something in a session to which they stand so.
     #[must_use]
-    pub fn permit(&self, action: AccessAction, standing: Standing) -> bool {
+    pub fn permit(&self, action: AccessAction, standing: SessionStanding) -> bool {
         self.permitted.contains(&(action, standing))
     }
 
     /// Whether they may do what is done in no session.
     #[must_use]
     pub fn permit_anywhere(&self, action: AccessAction) -> bool {
-        self.permit(action, Standing::None)
+        self.permit(action, SessionStanding::None)
     }
 }
 
@@ -204,9 +204,9 @@ impl AccessRules {
         let entity = Entity::new_no_attrs(uid(&who)?, within.iter().filter_map(uid).collect());
         let actions = SCHEMA.action_entities().ok()?;
         let entities = actions.add_entities([entity], None).ok()?;
-        let asked = AccessAction::ALL
-            .into_iter()
-            .flat_map(|action| Standing::ALL.into_iter().map(move |standing| (action, standing)));
+        let asked = AccessAction::ALL.into_iter().flat_map(|action| {
+            SessionStanding::ALL.into_iter().map(move |standing| (action, standing))
+        });
         let permitted = asked
             .filter(|(action, standing)| {
                 let of = if action.is_in_session() { Some(*standing) } else { None };
@@ -220,11 +220,12 @@ impl AccessRules {
         &self,
         who: &Principal,
         action: AccessAction,
-        standing: Option<Standing>,
+        standing: Option<SessionStanding>,
         entities: &Entities,
     ) -> Option<bool> {
-        let text =
-            |standing: Standing| RestrictedExpression::new_string(standing.as_str().to_owned());
+        let text = |standing: SessionStanding| {
+            RestrictedExpression::new_string(standing.as_str().to_owned())
+        };
         let share = standing.map(|standing| ("share".to_owned(), text(standing)));
         let context = Context::from_pairs(share).ok()?;
         let resource = if standing.is_some() { r#"Session::"a""# } else { r#"Server::"a""# };
@@ -265,7 +266,7 @@ mod tests {
         let mut text = String::new();
         for name in ["uli", "vic", "ann", "abe", "lea", "local"] {
             let rights = rules.rights(&format!("person:{name}"));
-            for standing in Standing::ALL {
+            for standing in SessionStanding::ALL {
                 let may = AccessAction::ALL.into_iter().filter(|it| rights.permit(*it, standing));
                 let may: Vec<_> = may.map(AccessAction::as_str).collect();
                 text += &format!("{name} {}: {}\n", standing.as_str(), may.join(" "));
@@ -309,17 +310,20 @@ mod tests {
     #[test]
     fn how_people_stand_to_what_is_shared() {
         let rules = AccessRules::new(&[], &directory()).unwrap();
-        let standing = |who: &str, shares: &[(&str, Standing)]| {
+        let standing = |who: &str, shares: &[(&str, SessionStanding)]| {
             rules.rights(who).standing("person:uli", shares.iter().copied())
         };
-        assert_eq!(standing("person:uli", &[]), Standing::Owner);
-        assert_eq!(standing("person:lea", &[]), Standing::None);
-        let all = [("org:acme", Standing::Read), ("group:admin", Standing::TakePart)];
-        assert_eq!(standing("person:lea", &all), Standing::TakePart);
-        assert_eq!(standing("person:vic", &all), Standing::Read);
-        assert_eq!(standing("person:vic", &[("person:ann", Standing::Read)]), Standing::None);
+        assert_eq!(standing("person:uli", &[]), SessionStanding::Owner);
+        assert_eq!(standing("person:lea", &[]), SessionStanding::None);
+        let all = [("org:acme", SessionStanding::Read), ("group:admin", SessionStanding::TakePart)];
+        assert_eq!(standing("person:lea", &all), SessionStanding::TakePart);
+        assert_eq!(standing("person:vic", &all), SessionStanding::Read);
+        assert_eq!(
+            standing("person:vic", &[("person:ann", SessionStanding::Read)]),
+            SessionStanding::None
+        );
         // Who is no person stands to nothing, and may nothing.
-        assert_eq!(standing("agent:default", &all), Standing::None);
+        assert_eq!(standing("agent:default", &all), SessionStanding::None);
         assert_eq!(*rules.rights("agent:default"), AccessRights::default());
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Approved, RuleSet, Situation, Verdict};
+use crate::{Approved, RuleSet, Ruling, Situation, Verdict};
 
 /// A file of tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,42 +32,6 @@ pub struct Case {
     /// Exactly which rules are to decide, if that matters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<String>>,
-}
-
-/// The three rulings, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ruling {
-    /// It may be done.
-    Permit,
-    /// It may not.
-    Forbid,
-    /// A person decides.
-    Ask,
-}
-
-impl Ruling {
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Permit => "permit",
-            Self::Forbid => "forbid",
-            Self::Ask => "ask",
-        }
-    }
-}
-
-impl Verdict {
-    /// Which of the three it is.
-    #[must_use]
-    pub fn ruling(&self) -> Ruling {
-        match self {
-            Self::Permit { .. } => Ruling::Permit,
-            Self::Forbid { .. } => Ruling::Forbid,
-            Self::Ask { .. } => Ruling::Ask,
-        }
-    }
 }
 
 /// What a test came to.

@@ -31,9 +31,9 @@ mod slices;
 mod verdict;
 mod vocabulary;
 
-pub use access::{AccessAction, AccessRights, AccessRules, Standing};
+pub use access::{AccessAction, AccessRights, AccessRules, SessionStanding};
 pub use approval::{Approved, Approvers};
-pub use case::{Case, CaseOutcome, Cases, Ruling};
+pub use case::{Case, CaseOutcome, Cases};
 pub use directory::{Directory, Principal};
 pub use explanation::{Explanation, Subject};
 pub use facts::{
@@ -47,5 +47,5 @@ pub use rule::{Rule, RulePart, Says, Source};
 pub use rules::{DEFAULT, Looks, RuleSet};
 pub use scope::{MemoryKind, MemoryScope, Owner, Scope};
 pub use situation::Situation;
-pub use verdict::{RuleSetHash, Verdict};
+pub use verdict::{RuleSetHash, Ruling, Verdict};
 pub use vocabulary::SCHEMA;

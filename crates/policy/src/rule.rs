@@ -10,7 +10,7 @@ use std::str::FromStr;
 use crate::approval::Approvers;
 use crate::problem::Problem;
 use crate::vocabulary::VOCABULARY;
-use crate::{Action, limits};
+use crate::{Action, Ruling, limits};
 
 /// A text with rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +47,18 @@ pub enum Says {
         /// Those who may too once the first did not answer for a time.
         escalates: Option<Approvers>,
     },
+}
+
+impl Says {
+    /// What it makes of what it applies to.
+    #[must_use]
+    pub fn ruling(&self) -> Ruling {
+        match self {
+            Self::Permit => Ruling::Permit,
+            Self::Forbid => Ruling::Forbid,
+            Self::Ask { .. } => Ruling::Ask,
+        }
+    }
 }
 
 /// One rule.

@@ -99,3 +99,39 @@ impl Verdict {
         }
     }
 }
+
+/// The three rulings, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ruling {
+    /// It may be done.
+    Permit,
+    /// It may not.
+    Forbid,
+    /// A person decides.
+    Ask,
+}
+
+impl Ruling {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Permit => "permit",
+            Self::Forbid => "forbid",
+            Self::Ask => "ask",
+        }
+    }
+}
+
+impl Verdict {
+    /// Which of the three it is.
+    #[must_use]
+    pub fn ruling(&self) -> Ruling {
+        match self {
+            Self::Permit { .. } => Ruling::Permit,
+            Self::Forbid { .. } => Ruling::Forbid,
+            Self::Ask { .. } => Ruling::Ask,
+        }
+    }
+}

@@ -1,10 +1,11 @@
 //! Who may do what in which session: what somebody may not see does not exist for them.
 
-use outrigger_agent::{Seq, SessionId, SharedAccess, State};
-use outrigger_api::{ProblemCode, SessionInfo, SessionRights, ShareAccess, ShareInfo};
-use outrigger_policy::{AccessAction, AccessRights, Standing};
+use outrigger_agent::{Seq, SessionId};
+use outrigger_api::{ProblemCode, SessionInfo, SessionRights};
+use outrigger_policy::{AccessAction, AccessRights, SessionStanding};
 use std::sync::Arc;
 
+use crate::convert::{standing_in, standing_of};
 use crate::login::Person;
 use crate::{RequestError, Server};
 
@@ -37,15 +38,15 @@ impl Server {
         &self,
         rights: &AccessRights,
         session: &SessionId,
-    ) -> Result<Option<Standing>, RequestError> {
+    ) -> Result<Option<SessionStanding>, RequestError> {
         // It may have been removed since it was looked at.
         if self.parts.journal.head(session).await? == Seq(0) {
             return Ok(None);
         }
         let root = session.root();
         let known = self.listing.owner(&root);
-        if let Some(Standing::Owner) = known.map(|owner| rights.standing(&owner, [])) {
-            return Ok(Some(Standing::Owner));
+        if let Some(SessionStanding::Owner) = known.map(|owner| rights.standing(&owner, [])) {
+            return Ok(Some(SessionStanding::Owner));
         }
         Ok(Some(standing_in(rights, &self.parts.engine.state(&root).await?)))
     }
@@ -75,7 +76,7 @@ impl Server {
     ) -> Result<Option<SessionInfo>, RequestError> {
         let above = info.parent.as_ref().and_then(|_| SessionId::new(&info.id));
         let standing = match above {
-            Some(child) => self.standing(rights, &child).await?.unwrap_or(Standing::None),
+            Some(child) => self.standing(rights, &child).await?.unwrap_or(SessionStanding::None),
             None => standing_of(rights, info),
         };
         if !rights.permit(AccessAction::View, standing) {
@@ -88,48 +89,6 @@ impl Server {
             answer: may(AccessAction::Answer),
         };
         Ok(Some(SessionInfo { rights, ..info.clone() }))
-    }
-}
-
-/// How somebody stands to a session that is no subagent's.
-pub(crate) fn standing_of(rights: &AccessRights, info: &SessionInfo) -> Standing {
-    let shares = info.shares.iter().map(|share| (share.with.as_str(), standing(share.access)));
-    rights.standing(&info.person, shares)
-}
-
-fn standing_in(rights: &AccessRights, state: &State) -> Standing {
-    let owner = state.spec().map_or("", |spec| &spec.principal);
-    let shares = state.shares().iter();
-    rights.standing(owner, shares.map(|(with, access)| (with.as_str(), standing(told(*access)))))
-}
-
-/// With whom a session is shared.
-pub(crate) fn shares(state: &State) -> Vec<ShareInfo> {
-    let shares = state.shares().iter();
-    shares.map(|(with, access)| ShareInfo { with: with.clone(), access: told(*access) }).collect()
-}
-
-pub(crate) fn told(access: SharedAccess) -> ShareAccess {
-    match access {
-        SharedAccess::None => ShareAccess::None,
-        SharedAccess::Read => ShareAccess::Read,
-        SharedAccess::TakePart => ShareAccess::TakePart,
-    }
-}
-
-pub(crate) fn asked(access: ShareAccess) -> SharedAccess {
-    match access {
-        ShareAccess::None => SharedAccess::None,
-        ShareAccess::Read => SharedAccess::Read,
-        ShareAccess::TakePart => SharedAccess::TakePart,
-    }
-}
-
-fn standing(access: ShareAccess) -> Standing {
-    match access {
-        ShareAccess::None => Standing::None,
-        ShareAccess::Read => Standing::Read,
-        ShareAccess::TakePart => Standing::TakePart,
     }
 }
 

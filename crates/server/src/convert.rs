@@ -5,9 +5,11 @@ mod approval;
 mod entry;
 mod event;
 mod session;
+mod share;
 
 pub(crate) use account::{account, measure};
 pub(crate) use approval::{approval, approvals, changes_file};
 pub(crate) use entry::{entry, line, proposal, version};
 pub(crate) use event::event;
 pub(crate) use session::session;
+pub(crate) use share::{shared, standing_in, standing_of};

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::broadcast;
 
-use crate::access::standing_of;
 use crate::{RequestError, Services, convert, limits};
 
 /// How a row stands whose turn runs.
@@ -149,7 +148,7 @@ impl Listing {
             let is_last = rows.len() < limits::LISTING_SESSIONS_MAX;
             for row in rows.iter().filter(|row| row.session.root() == row.session) {
                 let listed = self.listed(parts, row).await?;
-                if !rights.permit(AccessAction::View, standing_of(rights, &listed.info)) {
+                if !rights.permit(AccessAction::View, convert::standing_of(rights, &listed.info)) {
                     continue;
                 }
                 page.push(listed.info);

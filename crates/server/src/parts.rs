@@ -6,7 +6,7 @@ use outrigger_store::{Accounts, Journal, Keys};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{SessionDisks, SessionHost};
+use crate::{SecretStore, SessionDisks, SessionHost};
 
 /// What a server is made of.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct Services {
     pub host: Arc<dyn SessionHost>,
     /// Looks into their sandboxes.
     pub disks: Arc<dyn SessionDisks>,
+    /// Keeps secrets.
+    pub secrets: Arc<dyn SecretStore>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// By which addresses the server is reached.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::input::{Body, Name};
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
-use crate::{RequestError, Server, access, limits};
+use crate::{RequestError, Server, convert, limits};
 
 /// What the built-in rules of access make of groups of these names.
 const ROLES: [(&str, &str); 4] = [
@@ -44,7 +44,7 @@ pub(crate) async fn share(
         return Err(RequestError::new(ProblemCode::Conflict, text)
             .hint("Share it with a group: who is in one is said in `policy.people`."));
     }
-    let access = access::asked(asked.access);
+    let access = convert::shared(asked.access);
     server.parts.engine.share(&session, &with, access, &person.name).await?;
     server.shown(&person, &session).await.map(Json)
 }

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use crate::page::Files;
 use crate::{
     RequestError, Server, approvals, audit, budgets, changes, checkpoints, events, files, limits,
-    login, memory, metrics, page, people, proposals, sessions,
+    login, memory, metrics, page, people, proposals, rules, secrets, sessions,
 };
 
 /// What stands above the generated parts of the document.
@@ -87,6 +87,12 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(metrics::scrape))
         .routes(routes!(people::share))
         .routes(routes!(people::list))
+        .routes(routes!(rules::list))
+        .routes(routes!(rules::explain))
+        .routes(routes!(rules::effect))
+        .routes(routes!(secrets::list))
+        .routes(routes!(secrets::set, secrets::revoke))
+        .routes(routes!(secrets::rotate))
         .routes(routes!(login::logout))
 }
 

@@ -11,7 +11,7 @@ use outrigger_api::{
     SessionList,
 };
 use outrigger_engine::ResumeChange;
-use outrigger_policy::{AccessAction, Standing};
+use outrigger_policy::{AccessAction, SessionStanding};
 use outrigger_store::Before;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -45,7 +45,7 @@ pub(crate) async fn server(
         start: rights.permit_anywhere(AccessAction::Start),
         write_memory: rights.permit_anywhere(AccessAction::WriteMemory),
         administer: rights.permit_anywhere(AccessAction::Administer),
-        audit: rights.permit(AccessAction::View, Standing::None),
+        audit: rights.permit(AccessAction::View, SessionStanding::None),
     };
     Ok(Json(ServerInfo { rights, ..server.parts.host.info(&person.name) }))
 }

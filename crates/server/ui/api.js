@@ -23,6 +23,12 @@ export function post(path, body = {}) {
   return twice(() => send("POST", path, body, { "Idempotency-Key": key }));
 }
 
+/// Makes something be so: done twice it is the same as done once.
+export const put = (path, body) => twice(() => send("PUT", path, body));
+
+/// Takes something away. It is asked for once: the second time it would not be there.
+export const remove = (path) => send("DELETE", path);
+
 /// Changes what is there in this revision, or what must not be there yet (`null`). It is asked
 /// for once: whether the first attempt was done could not be told from somebody else's change.
 export function change(method, path, revision, body) {

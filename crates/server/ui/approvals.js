@@ -9,6 +9,7 @@ import { Question } from "./question.js";
 import { sessionPath } from "./router.js";
 import { useStore } from "./store.js";
 import { line } from "./text.js";
+import { needsYou } from "./who.js";
 
 export function ApprovalsPage() {
   const { data, loaded } = useStore(approvals);
@@ -25,7 +26,7 @@ export function ApprovalsPage() {
 // A session that stopped before its answer needs somebody too, although it asks nothing.
 function Stopped() {
   const { byId } = useStore(sessions);
-  const stopped = [...byId.values()].filter((info) => info.group === "needs_you" && info.approvals === 0);
+  const stopped = [...byId.values()].filter((info) => info.approvals === 0 && needsYou(info));
   if (stopped.length === 0) return null;
   return html`<h2 class="group">Stopped before the answer</h2>
     <ul class="plain">${stopped.map((info) => html`<li><a data-row href=${sessionPath(info.id)}>${line(info.title, 120)}</a> <span class="faint">${line(info.status, 60)}</span></li>`)}</ul>`;

@@ -52,9 +52,9 @@ function Found({ info, changes, base, busy, onReload }) {
     ${changes.warnings.map((warning) => html`<p class="warning" role="note">${plain(warning)}</p>`)}
     <div class="apply">
       <p>This is the agent's copy. ${info.directory ? html`Nothing in <code>${exact(info.directory)}</code> is changed` : "Nothing of yours is changed"} until you write it back.</p>
-      ${info.directory && html`<${WriteBack} info=${info} base=${base} hasWarnings=${changes.warnings.length > 0} />`}
-      <p class="faint">Or on the command line:</p>
-      <${Command} text=${`outrigger sessions apply ${info.id}`} />
+      ${info.directory && info.rights.manage && html`<${WriteBack} info=${info} base=${base} hasWarnings=${changes.warnings.length > 0} />`}
+      ${info.rights.manage && html`<p class="faint">Or on the command line:</p>
+      <${Command} text=${`outrigger sessions apply ${info.id}`} />`}
       <p class="tools">
         <a class="button" href=${`${base}/changes.patch`} download=${`${info.id}.patch`}>Download the patch</a>
         <button class="quiet" disabled=${busy} onClick=${onReload}>${busy ? "Looking…" : "Look again"}</button>

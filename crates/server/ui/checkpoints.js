@@ -27,10 +27,10 @@ export function Checkpoints({ info }) {
     <ul class="checkpoints">
       ${(all ?? []).map((it) => html`<li>
         <span>After ${it.said ? html`“${line(it.said, 100)}”` : "the beginning"} <span class="faint">${when(it.at_ms)}, ${it.status}${it.kept ? "" : "; its files are not kept any more"}</span></span>
-        <span class="tools">
+        ${info.rights.manage && html`<span class="tools">
           <button disabled=${busy || !it.kept} onClick=${() => fork(it.at)}>Fork from here</button>
           <button class="quiet" disabled=${busy || !it.kept || !still} onClick=${() => rewind(it.at)}>Go back to here</button>
-        </span>
+        </span>`}
       </li>`)}
     </ul>`;
 }

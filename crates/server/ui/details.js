@@ -6,6 +6,7 @@ import { bytes, duration, money, number, plural, reach, tokens, when } from "./f
 import { CopyButton } from "./parts.js";
 import { sessionPath } from "./router.js";
 import { exact, line, plain } from "./text.js";
+import { ACCESS, nameOf, withWhom } from "./who.js";
 
 const ROWS = 150;
 // Where nothing runs for longer than this, the waterfall leaves the rest of the pause out.
@@ -28,7 +29,8 @@ function Facts({ info, timeline }) {
     info.parent && ["Subagent of", html`<a href=${sessionPath(info.parent)}>${info.parent}</a>`],
     ["Began", when(info.created_at_ms)],
     ["Last event", `${when(info.last_at_ms)}, number ${number(info.head)}`],
-    opened && ["On behalf of", line(opened.principal, 80)],
+    ["On behalf of", nameOf(info.person)],
+    ["Shared with", info.shares.length ? info.shares.map((share) => `${withWhom(share.with)}, ${ACCESS[share.access]}`).join("; ") : "nobody"],
     ["Model", html`${plain(info.model)}${info.scripted ? " (a script plays it, no model is asked)" : ""}`],
     info.directory && ["Directory", html`<code>${exact(info.directory)}</code>`],
     ["Commands may reach", reach(info.network)],

@@ -2,6 +2,7 @@
 import { ApiError, get } from "./api.js";
 import { useEffect, useRef, useState } from "./dom.js";
 import { Timeline } from "./fold.js";
+import { forget } from "./live.js";
 import { listen } from "./stream.js";
 
 const HIDDEN_MS = 20_000;
@@ -10,6 +11,7 @@ const NEWEST_EVENTS = 120;
 
 export class Feed {
   constructor(id, changed) {
+    this.id = id;
     this.base = `/v1/sessions/${encodeURIComponent(id)}`;
     this.changed = changed;
     this.timeline = new Timeline();
@@ -25,6 +27,8 @@ export class Feed {
     /// What has to be added to those before, until they are there: the events that are shown.
     this.newest = [];
     this.connected = true;
+    /// Who looks at it now.
+    this.people = [];
     this.queue = [];
     this.scheduled = false;
     this.closed = false;
@@ -122,14 +126,27 @@ export class Feed {
         event: (event) => this.enqueue("event", event),
         live: (frame) => this.enqueue("live", frame),
         session: (info) => this.enqueue("session", info),
+        presence: ({ people }) => this.enqueue("presence", people),
       },
       (connected) => {
         this.connected = connected;
+        if (!connected) this.people = [];
         // How it stands is told only when it changes, so what was missed is asked for.
-        if (connected) get(this.base).then((info) => this.enqueue("session", info), () => {});
+        get(this.base).then((info) => this.enqueue("session", info), (error) => this.gone(error));
         this.changed();
       },
     );
+  }
+
+  // It was removed, or is no longer shared: then nothing of it is to be seen.
+  gone(error) {
+    if (error.status !== 404 || this.closed) return;
+    this.disconnect();
+    this.queue = [];
+    this.info = null;
+    this.fail(error);
+    forget(this.id);
+    this.changed();
   }
 
   disconnect() {
@@ -141,7 +158,7 @@ export class Feed {
   visibility() {
     clearTimeout(this.hiding);
     if (document.hidden) this.hiding = setTimeout(() => this.disconnect(), HIDDEN_MS);
-    else if (this.loaded) this.connect();
+    else if (this.loaded && this.info) this.connect();
   }
 
   enqueue(kind, value) {
@@ -163,6 +180,7 @@ export class Feed {
       if (kind === "event") gapless = this.add(value) && gapless;
       else if (kind === "live" && value.effect === 0) this.warning = value.text;
       else if (kind === "live") this.timeline.live(value);
+      else if (kind === "presence") this.people = value;
       else this.info = value;
     }
     if (!gapless) this.catchUp().catch(() => {});

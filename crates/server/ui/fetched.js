@@ -16,19 +16,18 @@ export function useFetched(address) {
   return state.address === address ? { ...state, reload } : { value: null, error: null, reload };
 }
 
-/// Something that is done once at a time; `error` is why it could not be.
+/// Something that is done once at a time; `error` is why it could not be, and `act` promises
+/// whether it was.
 export function useAction() {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
   const act = async (what) => {
     setBusy(true);
     setError(null);
-    try {
-      await what();
-    } catch (failure) {
-      setError(failure);
-    }
+    const failure = await what().then(() => null, (why) => why);
+    setError(failure);
     setBusy(false);
+    return failure === null;
   };
   return { busy, error, act };
 }

@@ -2,6 +2,7 @@
 //
 // Pure but for its own state. A step that became otherwise has another `version`, so that
 // only what changed is drawn again, however long the session is.
+import { ACCESS, nameOf, withWhom } from "./who.js";
 
 // What of a running effect is kept to be shown; the settled event has the rest.
 const LIVE_CHARS_MAX = 200_000;
@@ -129,21 +130,21 @@ const FOLDS = {
   },
 
   interrupted(timeline, event) {
-    timeline.note(event, `${event.by} stopped the turn.`, "warn");
+    timeline.note(event, `${nameOf(event.by)} stopped the turn.`, "warn");
   },
 
   compaction_requested(timeline, event) {
-    timeline.note(event, `${event.by} asked for a summary of the conversation.`);
+    timeline.note(event, `${nameOf(event.by)} asked for a summary of the conversation.`);
   },
 
   cancelled(timeline, event) {
     const why = event.reason ? `: ${event.reason}` : ".";
-    timeline.note(event, `${event.by} ended the session for good${why}`, "warn");
+    timeline.note(event, `${nameOf(event.by)} ended the session for good${why}`, "warn");
   },
 
   resumed(timeline, event) {
     const what = event.changes.length ? `: ${event.changes.join(", ")}` : ".";
-    timeline.note(event, `${event.by} let the turn go on${what}`);
+    timeline.note(event, `${nameOf(event.by)} let the turn go on${what}`);
   },
 
   turn_ended(timeline, event) {
@@ -151,8 +152,14 @@ const FOLDS = {
   },
 
   forked(timeline, event) {
-    timeline.note(event, `${event.by} let this begin as a session stood at event ${event.at}.`);
+    timeline.note(event, `${nameOf(event.by)} let this begin as a session stood at event ${event.at}.`);
     timeline.steps.at(-1).session = event.session;
+  },
+
+  shared(timeline, event) {
+    const { access } = event;
+    const who = withWhom(event.with);
+    timeline.note(event, access === "none" ? `${nameOf(event.by)} no longer shares this with ${who}.` : `${nameOf(event.by)} shared this with ${who}, ${ACCESS[access] ?? access}.`);
   },
 
   touched(timeline, event) {

@@ -60,6 +60,12 @@ export function keep(infos) {
   sessions.update({ byId });
 }
 
+/// Leaves out a session that is not to be seen any more.
+export function forget(id) {
+  const byId = new Map(sessions.value.byId);
+  if (byId.delete(id)) sessions.update({ byId });
+}
+
 function handlersFor(channel) {
   return Object.fromEntries(
     Object.entries(HANDLERS).map(([name, handle]) => [

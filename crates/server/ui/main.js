@@ -11,11 +11,15 @@ import { SessionPage } from "./session.js";
 import { StartPage } from "./start.js";
 import { useStore } from "./store.js";
 import { exact, line, plain } from "./text.js";
+import { nameOf } from "./who.js";
 
 // Pages that are no part of what is loaded first.
 const ON_DEMAND = {
   memory: { title: "Memory", load: () => import("./memory/page.js").then((module) => module.MemoryPage) },
   budgets: { title: "Budgets", load: () => import("./budgets.js").then((module) => module.BudgetsPage) },
+  people: { title: "People", load: () => import("./people.js").then((module) => module.PeoplePage) },
+  rules: { title: "Rules", load: () => import("./rules/page.js").then((module) => module.RulesPage) },
+  secrets: { title: "Secrets", load: () => import("./secrets/page.js").then((module) => module.SecretsPage) },
 };
 
 function App() {
@@ -46,11 +50,14 @@ function Page({ page }) {
 function Top({ page, waiting, isIn }) {
   const about = useStore(server);
   const isConnected = useStore(connected);
+  const nav = useRef(null);
+  // Where not all pages fit, the one that is shown is among those that do.
+  useEffect(() => void nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [page.name, isIn, waiting > 0]);
   const current = (name) => (page.name === name ? "page" : undefined);
   return html`<header class="top">
     <a class="brand" href="/" aria-label="Outrigger"><img src="/ui/icon.svg" alt="" width="22" height="22" /><span>Outrigger</span></a>
     ${isIn !== false && html`
-      <nav aria-label="Pages">
+      <nav aria-label="Pages" ref=${nav}>
         <a href="/" aria-current=${current("start")}>Sessions</a>
         <a href="/approvals" aria-current=${current("approvals")}>Approvals${waiting > 0 && html` <span class="badge" aria-label=${`${waiting} waiting`}>${waiting}</span>`}</a>
         ${Object.entries(ON_DEMAND).map(([name, { title }]) => html`<a href=${`/${name}`} aria-current=${current(name)}>${title}</a>`)}
@@ -59,7 +66,7 @@ function Top({ page, waiting, isIn }) {
         ${!isConnected && html`<span class="offline" role="status">offline</span>`}
         ${page.name !== "approvals" && html`<span class="notify"><${NotifyButton} /></span>`}
         <button class="quiet key-button" aria-label="Keys" title="Keys" onClick=${() => help.set(true)}>?</button>
-        ${about && html`<span class="who" title=${`Outrigger ${about.version}`}>${line(about.person, 40)}</span>
+        ${about && html`<span class="who" title=${`Outrigger ${about.version}`}>${nameOf(about.person)}</span>
           <button class="quiet" onClick=${logOut}>Log out</button>`}
       </div>`}
   </header>`;
@@ -91,8 +98,8 @@ function skip(event) {
 
 function useTitle(page, waiting) {
   const { byId } = useStore(sessions);
-  const titles = { session: line(byId.get(page.id)?.title ?? "", 60), approvals: "Approvals", memory: line(page.id ?? "Memory", 60), budgets: "Budgets" };
-  const about = titles[page.name] ?? "";
+  const titles = { session: byId.get(page.id)?.title, approvals: "Approvals", memory: page.id };
+  const about = line(titles[page.name] ?? ON_DEMAND[page.name]?.title ?? "", 60);
   useEffect(() => {
     document.title = plain(`${waiting > 0 ? `(${waiting}) ` : ""}${about ? `${about} · ` : ""}Outrigger`);
   }, [about, waiting]);

@@ -8,10 +8,13 @@ import { parseDiff } from "./diff.js";
 import { DiffCount, DiffLines } from "./diffview.js";
 import { html, useEffect, useNow, useState } from "./dom.js";
 import { age, duration, when } from "./format.js";
-import { approvals, refreshApprovals } from "./live.js";
+import { approvals, refreshApprovals, sessions } from "./live.js";
 import { Disclosure, Failure, LongText, Rules } from "./parts.js";
 import { approvalPath, sessionPath } from "./router.js";
+import { useStore } from "./store.js";
 import { exact, line, plain } from "./text.js";
+import { withWhom } from "./who.js";
+import { Why } from "./why.js";
 
 export function Question({ info, inline = false }) {
   const [detail, setDetail] = useState(info.preview ? info : null);
@@ -28,6 +31,8 @@ export function Question({ info, inline = false }) {
     if (info.changes_file && !info.preview) look();
   }, [info.id]);
 
+  // Who is asked in a session that is not theirs may know nothing else of it.
+  const mayAnswer = useStore(sessions).byId.get(info.session)?.rights.answer ?? true;
   const full = detail ?? info;
   const heading = `question-${info.id}`;
   return html`<section class="question" id=${`q${info.effect}`} aria-labelledby=${heading} tabindex="-1" data-row>
@@ -37,10 +42,12 @@ export function Question({ info, inline = false }) {
     </header>
     ${!inline && html`<p class="from">In <a href=${sessionPath(info.session)}>${line(info.title, 120)}</a></p>`}
     <${Act} info=${full} waits=${info.changes_file && !detail && !error} />
-    <${Why} info=${info} />
+    <${Reasons} info=${info} />
     <${Failure} error=${error} />
     ${error && info.changes_file && !detail && html`<p><button onClick=${look}>Look at it again</button></p>`}
-    <${Answers} info=${full} blind=${info.changes_file && !detail} onStale=${look} onError=${setError} />
+    ${mayAnswer
+      ? html`<${Answers} info=${full} blind=${info.changes_file && !detail} onStale=${look} onError=${setError} />`
+      : html`<p class="faint">Somebody else answers this.</p>`}
     ${inline && html`<p class="faint alone"><a href=${approvalPath(info.id)}>This question alone</a></p>`}
   </section>`;
 }
@@ -74,11 +81,11 @@ function Preview({ diff }) {
       <${DiffLines} file=${file} most=${200} /></div>`)}`;
 }
 
-function Why({ info }) {
+function Reasons({ info }) {
   return html`<dl class="why">
-    ${info.rules.length > 0 && html`<dt>Asked because of</dt><dd><${Rules} rules=${info.rules} /></dd>`}
+    ${info.rules.length > 0 && html`<dt>Asked because of</dt><dd class="asked-by"><${Rules} rules=${info.rules} /> <${Why} session=${info.session} seq=${info.effect} /></dd>`}
     ${info.budget && html`<dt>Budget</dt><dd>${plain(info.budget)}</dd>`}
-    ${info.approvers.length > 0 && html`<dt>May be answered by</dt><dd>${info.approvers.map((name) => line(name, 60)).join(", ")}</dd>`}
+    ${info.approvers.length > 0 && html`<dt>May be answered by</dt><dd>${info.approvers.map(withWhom).join(", ")}</dd>`}
   </dl>`;
 }
 

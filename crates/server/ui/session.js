@@ -4,12 +4,13 @@ import { Composer } from "./composer.js";
 import { html, useEffect, useRef, useState } from "./dom.js";
 import { useFeed } from "./feed.js";
 import { duration, money, number, plural, reach, tokens } from "./format.js";
-import { approvals, keep } from "./live.js";
+import { approvals, keep, server } from "./live.js";
 import { Bar, Failure, OnDemand, Status, Tabs, tabOf } from "./parts.js";
 import { route, setHash } from "./router.js";
 import { useStore } from "./store.js";
 import { line, plain } from "./text.js";
 import { TimelineView } from "./timeline.js";
+import { nameOf, together, whose, withWhom } from "./who.js";
 
 const TABS = [
   ["timeline", "Timeline"],
@@ -22,6 +23,8 @@ const TABS = [
 const changes = () => import("./changes.js").then((module) => module.Changes);
 const files = () => import("./files.js").then((module) => module.Files);
 const details = () => import("./details.js").then((module) => module.Details);
+const ending = () => import("./ending.js").then((module) => module.Ending);
+const sharing = () => import("./share.js").then((module) => module.Sharing);
 
 export function SessionPage({ id }) {
   const feed = useFeed(id);
@@ -29,6 +32,7 @@ export function SessionPage({ id }) {
   const { hash } = useStore(route);
   const tab = tabOf(TABS, hash);
   const questions = useStore(approvals).data.filter((question) => question.session === id);
+  const you = useStore(server)?.person;
   const [failure, setFailure] = useState(null);
 
   // The list of sessions learns what this page's own stream says.
@@ -49,7 +53,7 @@ export function SessionPage({ id }) {
     }
   };
   return html`<div class="wide session">
-    <${Head} info=${info} act=${act} questions=${questions} />
+    <${Head} info=${info} act=${act} you=${you} />
     <${Failure} error=${feed.error} />
     <${Tabs} tabs=${TABS} tab=${tab} label="Parts of the session" />
     <div id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`} class="panel">
@@ -59,28 +63,35 @@ export function SessionPage({ id }) {
       ${tab === "details" && !feed.whole && html`<p class="loading">Reading the events…</p>`}
       ${tab === "details" && feed.whole && html`<${OnDemand} load=${details} info=${info} timeline=${timeline} version=${timeline.head} />`}
     </div>
-    <${Foot} info=${info} act=${act} questions=${questions} tab=${tab} connected=${feed.connected} warning=${feed.warning} failure=${failure} />
+    <${Foot} info=${info} act=${act} questions=${questions} tab=${tab} others=${feed.people.filter((person) => person !== you)} connected=${feed.connected} warning=${feed.warning} failure=${failure} />
   </div>`;
 }
 
-function Head({ info, act }) {
-  const [ending, setEnding] = useState(false);
-  const { usage } = info;
+function Head({ info, act, you }) {
+  // Of what stands under the title there is one at a time.
+  const [opened, setOpened] = useState(null);
+  const toggle = (name) => setOpened(opened === name ? null : name);
+  const { usage, rights, shares } = info;
+  const owner = whose(info, you);
   const quietly = (what, body) => act(what, body).catch(() => {});
   // It stopped before its answer and nobody is asked: only then there is something to go on with.
-  const canResume = !info.cancelled && info.group === "needs_you" && info.approvals === 0;
+  const canResume = rights.speak && !info.cancelled && info.group === "needs_you" && info.approvals === 0;
   return html`<header class="session-head">
     <div class="title-row">
       <h1 tabindex="-1">${line(info.title, 240) || "Session"}</h1>
       <div class="acts">
-        ${info.group === "running" && html`<button class="stop" onClick=${() => quietly("interrupt")}>Stop</button>`}
+        ${rights.speak && info.group === "running" && html`<button class="stop" onClick=${() => quietly("interrupt")}>Stop</button>`}
         ${canResume && html`<button class="primary" onClick=${() => quietly("resume")}>Resume</button>`}
-        ${!info.cancelled && html`<button class="quiet" aria-expanded=${ending} onClick=${() => setEnding(!ending)}>End…</button>`}
+        ${rights.manage && html`<button class="quiet" aria-expanded=${opened === "sharing"} onClick=${() => toggle("sharing")}>Share…</button>`}
+        ${rights.manage && !info.cancelled && html`<button class="quiet" aria-expanded=${opened === "ending"} onClick=${() => toggle("ending")}>End…</button>`}
       </div>
     </div>
-    ${ending && html`<${Ending} onEnd=${(reason) => quietly("cancel", { reason }).then(() => setEnding(false))} onKeep=${() => setEnding(false)} />`}
+    ${opened === "sharing" && html`<${OnDemand} load=${sharing} info=${info} />`}
+    ${opened === "ending" && html`<${OnDemand} load=${ending} onEnd=${(reason) => quietly("cancel", { reason }).then(() => setOpened(null))} onKeep=${() => setOpened(null)} />`}
     <p class="facts-line">
       <${Status} info=${info} />
+      ${owner && html`<span class="whose">${owner}</span>`}
+      ${shares.length > 0 && html`<span>shared with ${together(shares.map((share) => withWhom(share.with)))}</span>`}
       <span>${plain(info.model)}${info.scripted ? html` <span class="tag">played by a script</span>` : ""}</span>
       <span>reaches ${reach(info.network)}</span>
       ${info.directory && html`<span>copy of <code>${line(info.directory, 120)}</code></span>`}
@@ -97,37 +108,32 @@ function Head({ info, act }) {
 
 const ofMost = (value, most, write) => (most ? `${write(value)} of ${write(most)}` : write(value));
 
-function Ending({ onEnd, onKeep }) {
-  const [reason, setReason] = useState("");
-  return html`<div class="ending" role="group" aria-label="End the session">
-    <p>Ending it is for good: nothing further starts, and what runs is killed. Its events and its changes stay to be read.</p>
-    <label class="field">Why, for who reads it later (may be empty)
-      <input type="text" value=${reason} maxlength="500" onInput=${(event) => setReason(event.target.value)} /></label>
-    <p class="tools"><button class="deny" onClick=${() => onEnd(reason)}>End the session</button>
-      <button class="quiet" onClick=${onKeep}>Keep it</button></p>
-  </div>`;
-}
-
 // What stays at the bottom: questions that wait, and where one writes.
-function Foot({ info, act, questions, tab, connected, warning, failure }) {
-  // A turn that waits for an answer has not ended: what is said now still steers it.
-  const running = info.group === "running" || info.approvals > 0;
+function Foot({ info, act, questions, tab, others, connected, warning, failure }) {
   return html`<footer class="foot">
     ${!connected && html`<p class="offline" role="status">The connection is lost; it is tried again.</p>`}
     ${warning && html`<p class="warn" role="status">${line(warning, 300)}</p>`}
     <${Failure} error=${failure} />
-    ${questions.length > 0 && html`<${Waiting} questions=${questions} tab=${tab} />`}
-    ${info.cancelled
-      ? html`<p class="faint ended-note">This session was ended. What it said and changed stays here.</p>`
-      : html`<${Composer}
-          place=${info.id}
-          label=${running ? "Steer the running turn" : "Say something to the agent"}
-          hint=${running ? "Read before the next step" : "Begins another turn"}
-          action=${running ? "Steer" : "Send"}
-          busyWord="Sending…"
-          onSend=${(text) => act("messages", { text })}
-        />`}
+    ${others.length > 0 && html`<p class="here">${together(others.map(nameOf), 4)} ${others.length === 1 ? "is" : "are"} here</p>`}
+    ${info.rights.answer && questions.length > 0 && html`<${Waiting} questions=${questions} tab=${tab} />`}
+    <${Writing} info=${info} act=${act} />
   </footer>`;
+}
+
+function Writing({ info, act }) {
+  const { speak, answer } = info.rights;
+  if (info.cancelled) return html`<p class="faint ended-note">This session was ended. What it said and changed stays here.</p>`;
+  if (!speak) return html`<p class="faint ended-note">You may read this session${answer ? ", and answer what it asks" : ""}.</p>`;
+  // A turn that waits for an answer has not ended: what is said now still steers it.
+  const running = info.group === "running" || info.approvals > 0;
+  return html`<${Composer}
+    place=${info.id}
+    label=${running ? "Steer the running turn" : "Say something to the agent"}
+    hint=${running ? "Read before the next step" : "Begins another turn"}
+    action=${running ? "Steer" : "Send"}
+    busyWord="Sending…"
+    onSend=${(text) => act("messages", { text })}
+  />`;
 }
 
 function Waiting({ questions, tab }) {

@@ -8,12 +8,16 @@ import { Failure, Status } from "./parts.js";
 import { go, sessionPath } from "./router.js";
 import { useStore } from "./store.js";
 import { exact, line, plain } from "./text.js";
+import { needsYou, whose } from "./who.js";
 
 export function StartPage({ focus }) {
+  const about = useStore(server);
+  // Most may: it is there at once, and goes where it turns out that one may not.
+  const mayStart = about?.rights.start ?? true;
   return html`<div class="wide start">
     <h1 class="unseen" tabindex="-1">Sessions</h1>
-    <${NewTask} focus=${focus} />
-    <${SessionGroups} />
+    ${mayStart ? html`<${NewTask} focus=${focus} />` : html`<p class="lead">You may look at sessions here, and not begin one.</p>`}
+    <${SessionGroups} you=${about?.person} mayStart=${mayStart} />
   </div>`;
 }
 
@@ -107,38 +111,43 @@ function wordsOf(chosen, configured) {
 const GROUPS = [
   ["needs_you", "Needs you"],
   ["running", "Running"],
+  ["needs_others", "Needs somebody else"],
   ["done", "Done"],
 ];
 
-function SessionGroups() {
+const groupOf = (info) => (info.group === "needs_you" && !needsYou(info) ? "needs_others" : info.group);
+
+function SessionGroups({ you, mayStart }) {
   const { byId, loaded, cursor } = useStore(sessions);
   const now = useNow(20_000);
   const [error, setError] = useState(null);
   const all = [...byId.values()].sort((a, b) => b.last_at_ms - a.last_at_ms);
   if (!loaded) return html`<p class="loading">Reading the sessions…</p>`;
+  if (all.length === 0 && !mayStart) return html`<p class="lead">There is no session that you may see.</p>`;
   if (all.length === 0) return html`<p class="lead">No session yet. Say above what is to be done; you will see every step here, be asked where a person has to decide, and read the diff at the end.</p>`;
   return html`
-    ${GROUPS.map(([group, title]) => html`<${Group} key=${group} title=${title} infos=${all.filter((info) => info.group === group)} now=${now} />`)}
+    ${GROUPS.map(([group, title]) => html`<${Group} key=${group} title=${title} infos=${all.filter((info) => groupOf(info) === group)} now=${now} you=${you} />`)}
     <${Failure} error=${error} />
     ${cursor && html`<button class="earlier" onClick=${() => moreSessions().catch(setError)}>Show older sessions</button>`}
   `;
 }
 
-function Group({ title, infos, now }) {
+function Group({ title, infos, now, you }) {
   if (infos.length === 0) return null;
   return html`<section aria-label=${title}>
     <h2 class="group">${title} <span class="faint">${infos.length}</span></h2>
-    <ul class="sessions">${infos.map((info) => html`<${Row} key=${info.id} info=${info} now=${now} />`)}</ul>
+    <ul class="sessions">${infos.map((info) => html`<${Row} key=${info.id} info=${info} now=${now} owner=${whose(info, you)} />`)}</ul>
   </section>`;
 }
 
-function Row({ info, now }) {
+function Row({ info, now, owner }) {
   const { usage } = info;
   const spent = [usage.money_nanos !== undefined && usage.money_nanos !== null ? money(usage.money_nanos) : null, `${tokens(usage.tokens)} tokens`];
   return html`<li><a class="session-row" data-row href=${sessionPath(info.id)}>
     <span class="row-title">${line(info.title, 160) || info.id}</span>
     <${Status} info=${info} />
     <span class="row-facts">
+      ${owner && html`<span class="whose">${owner}</span>`}
       ${info.approvals > 0 && html`<span class="asks">${plural(info.approvals, "question")}</span>`}
       <span>${plain(info.model)}${info.scripted ? " (script)" : ""}</span>
       ${info.directory && html`<span class="dir">${line(info.directory, 80)}</span>`}

@@ -3,16 +3,20 @@ import { CallBody, parseArguments, shortCall } from "./calls.js";
 import { html, memoOn, useMemo, useNow } from "./dom.js";
 import { phase } from "./fold.js";
 import { bytes, clock, duration, money, plural, reach, tokens, when } from "./format.js";
+import { server } from "./live.js";
 import { Markdown } from "./markdown.js";
 import { Disclosure, LongText, Rules } from "./parts.js";
 import { sessionPath, setHash } from "./router.js";
+import { useStore } from "./store.js";
 import { lineCount, line, plain, tail } from "./text.js";
+import { nameOf } from "./who.js";
+import { Why } from "./why.js";
 
 const LIVE_LINES = 24;
 const LIVE_CHARS = 8000;
 
 /// A step, drawn again only when it became otherwise. `asked`: a question below it says the rest.
-export const Step = memoOn(["step", "version", "asked"], function Step({ step, asked }) {
+export const Step = memoOn(["step", "version", "asked"], function Step({ step, asked, session }) {
   const Kind = KINDS[step.kind] ?? Note;
   const state = step.kind === "end" ? (step.answered ? "done" : "stopped") : phase(step);
   return html`<article
@@ -23,14 +27,14 @@ export const Step = memoOn(["step", "version", "asked"], function Step({ step, a
     aria-label=${labelOf(step)}
   >
     <span class="dot" aria-hidden="true"></span>
-    <div class="step-body"><${Kind} step=${step} state=${state} asked=${asked} /></div>
+    <div class="step-body"><${Kind} step=${step} state=${state} asked=${asked} session=${session} /></div>
   </article>`;
 });
 
 /// What a step is, in a few words: for those who hear the page.
 export function labelOf(step) {
   const at = `Event ${step.seq}: `;
-  if (step.kind === "said") return `${at}${line(step.name, 40)} said something`;
+  if (step.kind === "said") return `${at}${authorOf(step)} said something`;
   if (step.kind === "tool") {
     const short = step.arguments && shortCall(parseArguments(step.arguments));
     return `${at}${line(step.name, 60)} ${short ? line(short, 80) : ""}`;
@@ -47,11 +51,17 @@ const AUTHORS = {
   file: "a file that a person trusts",
 };
 
+// Only of a person the name is known to be theirs: all others have theirs in full.
+const authorOf = ({ author, name }) => (author === "person" ? nameOf(name) : line(name, 90));
+
 function Said({ step }) {
-  const body = html`<${LongText} text=${step.text} lines=${step.author === "person" ? 40 : 8} chars=${8000} class="wrap message" label="Message" />`;
+  const you = useStore(server)?.person;
+  const isPerson = step.author === "person";
+  const name = isPerson && step.name === you ? "You" : authorOf(step);
+  const body = html`<${LongText} text=${step.text} lines=${isPerson ? 40 : 8} chars=${8000} class="wrap message" label="Message" />`;
   return html`
     <header class="step-head">
-      <strong>${plain(step.name) || "Someone"}</strong>
+      <strong>${name || "Someone"}</strong>
       ${AUTHORS[step.author] && html`<span class="tag">${AUTHORS[step.author]}</span>`}
       <${At} at=${step.at} />
     </header>
@@ -60,7 +70,7 @@ function Said({ step }) {
   `;
 }
 
-function Model({ step, state }) {
+function Model({ step, state, session }) {
   const parts = step.parts ?? [];
   const thinking = parts.filter((part) => part.type === "thinking").map((part) => part.text).join("\n\n");
   const texts = parts.filter((part) => part.type === "text");
@@ -69,7 +79,7 @@ function Model({ step, state }) {
     <header class="step-head">
       <span class="what">${step.kind === "compaction" ? "Summary of the conversation" : "Model"}</span>
       <${State} step=${step} state=${state} />
-      <${Meta} step=${step} />
+      <${Meta} step=${step} session=${session} />
     </header>
     <${Verdict} step=${step} />
     ${thinking && html`<${Disclosure} title=${`Thinking, ${plural(lineCount(thinking), "line")}`} class="thinking">
@@ -99,7 +109,7 @@ function LiveModel({ live }) {
   </div>`;
 }
 
-function Tool({ step, state, asked }) {
+function Tool({ step, state, asked, session }) {
   const args = useMemo(() => (step.arguments === null ? null : parseArguments(step.arguments)), [step.arguments]);
   const short = shortCall(args);
   return html`
@@ -107,7 +117,7 @@ function Tool({ step, state, asked }) {
       <code class="tool-name">${line(step.name, 60)}</code>
       ${short && html`<code class="short">${short}</code>`}
       <${State} step=${step} state=${state} />
-      <${Meta} step=${step} />
+      <${Meta} step=${step} session=${!asked && session} />
     </header>
     ${step.amends && html`<p class="faint">With the arguments that a person wrote, instead of step ${step.amends}.</p>`}
     ${step.arguments && !asked && html`<${CallBody} text=${step.arguments} />`}
@@ -187,7 +197,7 @@ function Verdict({ step }) {
 function Answer({ answer, asked }) {
   const words = { approved: "approved it", amended: "approved it with other arguments", denied: "denied it" };
   return html`<span class=${answer.answer === "denied" ? "bad" : "good"}>
-    · ${plain(answer.by)} ${words[answer.answer]} after ${duration(answer.at - asked)}${answer.answer === "denied" && answer.text ? `: ${plain(answer.text)}` : ""}
+    · ${nameOf(answer.by)} ${words[answer.answer]} after ${duration(answer.at - asked)}${answer.answer === "denied" && answer.text ? `: ${plain(answer.text)}` : ""}
   </span>`;
 }
 
@@ -217,21 +227,22 @@ function Running({ since }) {
   return html`<span class="state running">running${seconds > 0 ? ` ${duration(seconds * 1000)}` : ""}</span>`;
 }
 
-// How long it took and what it cost, faintly at the end of the line.
-function Meta({ step }) {
+// How long it took and what it cost, faintly at the end of the line, and why it was permitted.
+function Meta({ step, session }) {
   const said = [];
   if (step.attempts > 1) said.push(`attempt ${step.attempts}`);
   if (step.usage?.tokens) said.push(`${tokens(step.usage.tokens)} tokens`);
   if (step.usage?.money_nanos) said.push(money(step.usage.money_nanos));
   if (step.startedAt && step.settledAt) said.push(duration(step.settledAt - step.startedAt));
-  return html`<span class="meta" title=${`Event ${step.seq}, ${when(step.at)}`}>${said.join(" · ")}</span>`;
+  return html`${session && step.verdict && html`<${Why} session=${session} seq=${step.seq} />`}
+    <span class="meta" title=${`Event ${step.seq}, ${when(step.at)}`}>${said.join(" · ")}</span>`;
 }
 
 const At = ({ at }) => html`<time class="meta" datetime=${new Date(at).toISOString()} title=${when(at)}>${clock(at)}</time>`;
 
-function Sandbox({ step, state }) {
+function Sandbox({ step, state, session }) {
   return html`<header class="step-head">
-      <span class="what">Sandbox ${line(step.name, 60)}${step.outcome === "done" && step.text ? ` (${line(step.text, 80)})` : ""}</span><${State} step=${step} state=${state} /><${Meta} step=${step} />
+      <span class="what">Sandbox ${line(step.name, 60)}${step.outcome === "done" && step.text ? ` (${line(step.text, 80)})` : ""}</span><${State} step=${step} state=${state} /><${Meta} step=${step} session=${session} />
     </header>
     <${Verdict} step=${step} />
     <${Trouble} step=${step} />`;

@@ -65,7 +65,7 @@ export function TimelineView({ feed, questions }) {
   return html`<section aria-label="Timeline" class=${`timeline ${loaded && !whole ? "partial" : ""}`}>
     ${!loaded && !feed.error && html`<p class="loading">Reading the events…</p>`}
     ${loaded && html`<${Earlier} feed=${feed} hidden=${start} onShow=${earlier} />`}
-    ${shown.flatMap((step) => rowsOf(step, questions))}
+    ${shown.flatMap((step) => rowsOf(step, questions, feed.info.id))}
     ${questions.filter((q) => !here.has(q.effect)).map((q) => html`<${Question} key=${q.id} info=${q} inline />`)}
     ${!atEnd && total > 0 && html`<button class="newest" onClick=${newest}>Jump to newest</button>`}
     <${Announce} timeline=${timeline} loaded=${loaded} />
@@ -80,10 +80,10 @@ function Earlier({ feed, hidden, onShow }) {
 }
 
 // A step and the questions about it, side by side: only so do their keys keep them in place.
-function rowsOf(step, questions) {
+function rowsOf(step, questions, session) {
   const about = questions.filter((question) => question.effect === step.seq);
   return [
-    html`<${Step} key=${step.seq} step=${step} version=${step.version} asked=${about.length > 0} />`,
+    html`<${Step} key=${step.seq} step=${step} version=${step.version} asked=${about.length > 0} session=${session} />`,
     ...about.map((question) => html`<${Question} key=${question.id} info=${question} inline />`),
   ];
 }

@@ -24,6 +24,11 @@ export class Check {
     return made;
   }
 
+  /// A page of another person, in a browser of theirs.
+  async person(name) {
+    return this.page(await this.house.admit(name));
+  }
+
   /// A profile of its own, logged in as the house is, that looks otherwise.
   async profile(options) {
     const state = await this.house.context.storageState();
@@ -98,7 +103,14 @@ export class Check {
   async post(path_, data = {}) {
     const response = await this.house.context.request.post(this.url + path_, { data, headers: { Origin: this.url } });
     if (!response.ok()) throw new Error(`POST ${path_}: ${response.status()} ${await response.text()}`);
-    return response.status() === 204 ? null : response.json();
+    const text = await response.text();
+    return text ? JSON.parse(text) : null;
+  }
+
+  async put(path_, data) {
+    const response = await this.house.context.request.put(this.url + path_, { data, headers: { Origin: this.url } });
+    if (!response.ok()) throw new Error(`PUT ${path_}: ${response.status()} ${await response.text()}`);
+    return response.json();
   }
 
   /// Writes an entry of memory as the page does: a new one, or instead of the revision `replaces`.

@@ -5,10 +5,10 @@ import { Server } from "./server.mjs";
 import { World } from "./world.mjs";
 
 export class House {
-  constructor(program, root, browser) {
+  constructor(program, root, browser, { people } = {}) {
     this.browser = browser;
     this.profiles = [];
-    this.world = new World(program, root, SCRIPT);
+    this.world = new World(program, root, SCRIPT, { people });
   }
 
   async serve(listen) {
@@ -20,10 +20,15 @@ export class House {
     this.context = await profile(this.browser);
     this.profiles.push(this.context);
     if (!login) return;
-    const first = await page(this.context, []);
-    await first.goto(this.server.link);
-    await first.waitForSelector("[data-composer]");
-    await first.close();
+    await logIn(this.context, this.server.link);
+  }
+
+  /// A profile in which another person is logged in.
+  async admit(person) {
+    const context = await profile(this.browser);
+    this.profiles.push(context);
+    await logIn(context, this.world.link(this.server.url, person));
+    return context;
   }
 
   /// Ends everything, whatever state it is in. Throws where the server did not end as it should.
@@ -35,4 +40,12 @@ export class House {
     if (how !== 0) throw new Error(`the server ended with ${how} when it was told to: ${log.slice(-1_000)}`);
     if (log.includes("panicked")) throw new Error(`the server panicked: ${log.slice(-1_000)}`);
   }
+}
+
+async function logIn(context, link) {
+  const first = await page(context, []);
+  await first.goto(link);
+  // Who is logged in stands there once the page knows it.
+  await first.waitForSelector(".who");
+  await first.close();
 }

@@ -19,13 +19,17 @@ import * as login from "./checks/login.mjs";
 import * as long from "./checks/long.mjs";
 import * as looks from "./checks/looks.mjs";
 import * as memory from "./checks/memory.mjs";
+import * as people from "./checks/people.mjs";
 import * as proposals from "./checks/proposals.mjs";
+import * as rules from "./checks/rules.mjs";
+import * as secrets from "./checks/secrets.mjs";
 import * as session from "./checks/session.mjs";
+import * as sharing from "./checks/sharing.mjs";
 import * as tabs from "./checks/tabs.mjs";
 
 // In this order. Those that say `alone` have a house of their own: they kill the server, log out,
 // or count everything.
-const CHECKS = { login, session, changes, files, memory, proposals, budgets, approvals, keyboard, tabs, killed, hostile, looks, list, long };
+const CHECKS = { login, session, changes, files, memory, proposals, budgets, approvals, sharing, people, rules, secrets, keyboard, tabs, killed, hostile, looks, list, long };
 
 const { values: asked } = parseArgs({
   options: {
@@ -46,7 +50,7 @@ const houses = new Set();
 let browser = null;
 
 async function build(name, options) {
-  const house = new House(asked.program, path.join(asked.dir, `world-${process.pid}-${name}`), browser);
+  const house = new House(asked.program, path.join(asked.dir, `world-${process.pid}-${name}`), browser, options);
   houses.add(house);
   await house.serve();
   await house.enter(options);

@@ -15,14 +15,17 @@ forbid (principal, action == Action::"write_files", resource);
 `;
 
 export class World {
-  constructor(program, root, script) {
+  /// `people`: the text of the file that says who there is, where there is one.
+  constructor(program, root, script, { people } = {}) {
     this.program = program;
     this.root = root;
     fs.rmSync(root, { recursive: true, force: true });
     for (const name of ["home", "config", "cache", "state", "data", "repo"]) fs.mkdirSync(this.at(name), { recursive: true });
     this.write("rules.cedar", RULES);
     const rules = JSON.stringify(this.at("rules.cedar"));
-    this.write("config.toml", `[policy]\nfiles = [${rules}]\n[limits]\nsteps_max = 100000\n`);
+    const known = people ? `people = ${JSON.stringify(this.at("people.toml"))}\n` : "";
+    if (people) this.write("people.toml", people);
+    this.write("config.toml", `[policy]\nfiles = [${rules}]\n${known}[limits]\nsteps_max = 100000\n`);
     this.write("script.toml", script);
     this.write("repo/notes.txt", "one\ntwo\nthree\n");
     this.write("repo/old.txt", "nobody reads this\n");
@@ -73,9 +76,10 @@ export class World {
     return spawnSync("git", args, { cwd: this.at(dir), env, encoding: "utf8", timeout: 30_000 });
   }
 
-  /// A link that logs one browser in.
-  link(url) {
-    return this.outrigger("keys", "link", "--url", url).match(/http\S+/)[0];
+  /// A link that logs one browser in, as whoever is at the keyboard or as another person.
+  link(url, person) {
+    const who = person ? ["--person", person] : [];
+    return this.outrigger("keys", "link", "--url", url, ...who).match(/http\S+/)[0];
   }
 
   /// Ends the sandboxes, which outlive a server, and deletes everything.

@@ -53,6 +53,19 @@ const PROGRAM: &str = "usr/bin/outrigger";
 const PAGES: &str = "usr/share/man/man1";
 const DOC: &str = "usr/share/doc/outrigger";
 
+/// What makes it a service: from `packaging`, to where it is installed, with its mode. The last
+/// one may hold keys.
+const SERVICE: [(&str, &str, u32); 4] = [
+    ("outrigger.service", "usr/lib/systemd/system/outrigger.service", 0o644),
+    ("bin/serve", "usr/lib/outrigger/serve", 0o755),
+    ("bin/outrigger-server", "usr/sbin/outrigger-server", 0o755),
+    ("server.env", "etc/outrigger/server.env", 0o600),
+];
+
+/// Beside `control`: deb-conffiles(5), and what dpkg(1) runs.
+const OF_PACKAGE: [(&str, u32); 4] =
+    [("conffiles", 0o644), ("postinst", 0o755), ("prerm", 0o755), ("postrm", 0o755)];
+
 /// Makes everything anew; the exit code is 0, or nothing whole was made.
 pub(crate) fn run(workspace: &Workspace, out: &mut impl Write) -> Result<u8, Error> {
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -77,10 +90,18 @@ pub(crate) fn run(workspace: &Workspace, out: &mut impl Write) -> Result<u8, Err
     // By this name Debian's tools look for the licence.
     put(&workspace.root.join("LICENSE"), &root.join(DOC).join("copyright"), 0o644)?;
 
+    let packaging = workspace.root.join("packaging");
+    for (from, to, mode) in SERVICE {
+        put(&packaging.join(from), &root.join(to), mode)?;
+    }
+
     let parts = sbom::of(&workspace.root, NAME, &host)?;
     write(&dist.join(format!("{name}.cdx.json")), parts.as_bytes())?;
     step(out, &archive(&root, &name, &dist))?;
     write(&root.join("DEBIAN/control"), control(&root)?.as_bytes())?;
+    for (name, mode) in OF_PACKAGE {
+        put(&packaging.join("debian").join(name), &root.join("DEBIAN").join(name), mode)?;
+    }
     let package = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build"].map(str::to_owned);
     step(out, &Child::new(package.into_iter().chain([text(&root), text(&dist)])))?;
     let sums = "cd \"$0\" && sha256sum -- * > ../SHA256SUMS && mv ../SHA256SUMS .";
@@ -131,6 +152,7 @@ fn control(root: &Path) -> Result<String, Error> {
          Architecture: {machine}\n\
          Maintainer: The Outrigger authors\n\
          Installed-Size: {kib}\n\
+         Depends: passwd\n\
          Recommends: uidmap\n\
          Section: devel\n\
          Priority: optional\n\

@@ -51,7 +51,15 @@ async fn a_forbidden_file_or_sandbox_is_refused_however_it_is_spelled() {
     }
     assert!(!results[3].contains("hooks"), "{results:?}");
     assert!(results[4].starts_with("x"), "{results:?}");
-    assert!(outrigger_engine::situation(&state, Seq(1), 0).is_none(), "all is settled");
+    // Why is known of what is over, too, and nothing else is an effect.
+    let judged =
+        async |at| outrigger_engine::judged(&world.journal, &session, Seq(at)).await.unwrap();
+    assert_eq!(judged(1).await, None);
+    let mut decided = Vec::new();
+    for at in 1..=state.seq().0 {
+        decided.extend(judged(at).await.map(|found| found.decided.is_some()));
+    }
+    assert!(decided.len() > 8 && decided.iter().all(|it| *it), "{decided:?}");
 }
 
 #[tokio::test(start_paused = true)]

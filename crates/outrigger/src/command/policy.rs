@@ -97,7 +97,7 @@ fn check(policy: &config::Policy, output: Output) -> Outcome<u8> {
     if let Ok(set) = &made {
         for rule in set.rules() {
             let place = format!("{}:{}", rule.source, rule.line);
-            let says = explain::says(rule);
+            let says = rule.says.ruling().as_str();
             show::out(&inert(&format!("{says:<7} {:<32} {place}", rule.id)))?;
         }
         let count = show::count(set.rules().count() as u64, "rule");

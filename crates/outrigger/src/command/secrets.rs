@@ -1,23 +1,18 @@
 //! `outrigger secrets`: what commands may use and never see.
 
 use clap::{Args, Subcommand};
-use outrigger_gate::{
-    Scheme, SealedSecret, SecretPlace, SecretTerms, SecretValue, grant_of, ready,
-};
-use outrigger_store::{Secrets as _, StoredSecret};
+use outrigger_gate::{SealedSecret, SecretValue};
 use serde_json::{Value, json};
 
-use crate::compose::{self, Store};
-use crate::exit::{Failure, Kind, Outcome};
+use crate::compose;
+use crate::exit::Outcome;
 use crate::flags::Output;
-use crate::network::{self, KeptSecret, ORGANISATION};
+use crate::limits;
+use crate::network::{self, KeptSecret, SecretKeeper, SecretUse, secret_value};
 use crate::paths::Paths;
 use crate::session::{self, now_ms};
 use crate::show::{self, Screen, Tone, inert};
 use crate::terminal::hidden_line;
-
-/// What may be pushed with the secret of a repository, if nothing else is said.
-const BRANCHES: &str = "agent/*";
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -92,7 +87,7 @@ pub(crate) struct Set {
     #[arg(long, value_name = "KEY_ID", requires = "places", conflicts_with_all = ["header", "query", "field", "mints", "git"], help_heading = "Where it is sent")]
     aws: Option<String>,
     /// Stop sending it after so many days.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=36_500))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::SECRET_DAYS_MAX))]
     days: Option<u64>,
     #[command(flatten)]
     output: Output,
@@ -122,25 +117,17 @@ pub(crate) async fn execute(paths: &Paths, asked: Secrets) -> Outcome<u8> {
 }
 
 async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
-    let (places, name, output) = (places(&asked)?, asked.name, asked.output);
-    if places.is_empty() {
-        let text = format!("{name} has to be sent somewhere: a secret goes where it is for alone");
-        return Err(Failure::new(Kind::Usage, text)
+    let output = asked.output;
+    let (name, days) = (asked.name.clone(), asked.days);
+    let places = SecretUse::from(asked).places().map_err(|failure| {
+        failure
             .hint(format!("To a service: `outrigger secrets set {name} --for api.example.com`."))
-            .hint(format!("To a repository: `outrigger secrets set {name} --git https://github.com/OWNER/NAME`.")));
-    }
-    let ends_ms = asked.days.map(|days| now_ms() + days * 24 * 60 * 60 * 1000);
-    let organisation = ORGANISATION.to_owned();
-    let terms = SecretTerms { name: name.clone(), organisation, places, ends_ms };
-    let value = value(&name, output).await?;
+            .hint(format!("To a repository: `outrigger secrets set {name} --git https://github.com/OWNER/NAME`."))
+    })?;
+    let value = hidden_value(&name, output).await?;
     let store = compose::store(paths).await?;
-    let before = find(&store, &name).await?;
-    // Another value for another place is another secret: what stood for it stands for nothing.
-    let sealed = network::caller::gate(paths)?.seal(None, terms, value).await.map_err(failed)?;
-    if let Some(before) = before {
-        network::caller::gate(paths)?.revoke(&before.sealed.id).await.map_err(failed)?;
-    }
-    let kept = keep(&store, sealed).await?;
+    let keeper = SecretKeeper::new(paths, &*store.sqlite, session::WHO);
+    let kept = keeper.set(&name, places, days, value).await?;
     let text = format!("● {name} is kept, and sent to {} alone", places_of(&kept.sealed));
     told(&kept, &text, output)?;
     let hint = format!(
@@ -150,107 +137,41 @@ async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
     Ok(0)
 }
 
-/// Where it is sent, as it was said.
-fn places(asked: &Set) -> Outcome<Vec<SecretPlace>> {
-    let mut places = Vec::new();
-    for said in &asked.places {
-        let wrong = |why: String| Failure::new(Kind::Usage, format!("--for: {why}"));
-        let plain = said.starts_with("http://");
-        let before = places.len();
-        for mut grant in grant_of(said).map_err(wrong)? {
-            // In clear only where it was said so, and never over anybody else's network.
-            if grant.scheme == Scheme::Http && !(plain && grant.private) {
-                continue;
-            }
-            grant.methods = asked.method.iter().map(|it| it.to_ascii_uppercase()).collect();
-            places.push(SecretPlace {
-                grant,
-                headers: asked.header.iter().map(|it| it.to_ascii_lowercase()).collect(),
-                queries: asked.query.clone(),
-                fields: asked.field.clone(),
-                mints: asked.mints.clone(),
-                aws_key_id: asked.aws.clone(),
-                refs: None,
-            });
-        }
-        if places.len() == before {
-            let text = format!("--for {said}: a secret is sent over TLS alone");
-            return Err(Failure::new(Kind::Usage, text).hint("Write https:// before it."));
+impl From<Set> for SecretUse {
+    fn from(set: Set) -> Self {
+        Self {
+            hosts: set.places,
+            git: set.git,
+            branches: set.branch,
+            fetch_only: set.fetch_only,
+            methods: set.method,
+            headers: set.header,
+            queries: set.query,
+            fields: set.field,
+            mints: set.mints,
+            aws_key_id: set.aws,
         }
     }
-    let branches: Vec<String> = match (asked.fetch_only, asked.branch.as_slice()) {
-        (true, _) => Vec::new(),
-        (false, []) => vec![BRANCHES.to_owned()],
-        (false, named) => named.to_vec(),
-    };
-    let refs: Vec<_> = branches.iter().map(|branch| format!("refs/heads/{branch}")).collect();
-    for url in &asked.git {
-        let of_repository = ready::repository(url, &refs).ok_or_else(|| {
-            let text = format!("--git {url}: this is not the address of a repository over HTTPS");
-            Failure::new(Kind::Usage, text).hint(
-                "For example `--git https://github.com/OWNER/NAME`; `git remote -v` shows it.",
-            )
-        })?;
-        places.extend(of_repository);
-    }
-    Ok(places)
 }
 
 /// The value, which nothing shows.
-async fn value(name: &str, output: Output) -> Outcome<SecretValue> {
+async fn hidden_value(name: &str, output: Output) -> Outcome<SecretValue> {
     let prompt = (!output.quiet).then(|| format!("the value of {name} (it is not shown): "));
-    let text = hidden_line(prompt).await?;
-    SecretValue::new(text).map_err(|why| {
-        Failure::new(Kind::Usage, format!("the value of {name} can't be used: {why}"))
-    })
-}
-
-async fn find(store: &Store, name: &str) -> Outcome<Option<KeptSecret>> {
-    let kept = network::kept(&*store.sqlite).await?;
-    Ok(kept.into_iter().find(|secret| secret.stored.name == name))
-}
-
-async fn existing(store: &Store, name: &str) -> Outcome<KeptSecret> {
-    find(store, name).await?.ok_or_else(|| {
-        Failure::new(Kind::NotFound, format!("there is no secret {name}"))
-            .hint("`outrigger secrets ls` lists those that there are.")
-    })
-}
-
-async fn keep(store: &Store, sealed: SealedSecret) -> Outcome<KeptSecret> {
-    let text = serde_json::to_string(&sealed)
-        .map_err(|error| Failure::from_error(Kind::Storage, &error))?;
-    let now_ms = now_ms();
-    let stored = StoredSecret {
-        organisation: ORGANISATION.to_owned(),
-        name: sealed.terms.name.clone(),
-        sealed: text,
-        set_by: session::WHO.to_owned(),
-        created_ms: now_ms,
-        changed_ms: now_ms,
-    };
-    store.sqlite.put_secret(stored.clone()).await?;
-    Ok(KeptSecret { stored, sealed })
+    secret_value(name, hidden_line(prompt).await?)
 }
 
 async fn rotate(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let before = existing(&store, name).await?.sealed;
-    let value = value(name, output).await?;
-    let gate = network::caller::gate(paths)?;
-    let sealed = gate.seal(Some(&before.id), before.terms, value).await.map_err(failed)?;
-    let kept = keep(&store, sealed).await?;
-    // The next command of each sandbox opens with the new value.
-    gate.revoke(&before.id).await.map_err(failed)?;
+    let keeper = SecretKeeper::new(paths, &*store.sqlite, session::WHO);
+    keeper.existing(name).await?;
+    let kept = keeper.rotate(name, hidden_value(name, output).await?).await?;
     told(&kept, &format!("● {name} has another value now"), output)?;
     Ok(0)
 }
 
 async fn revoke(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let kept = existing(&store, name).await?;
-    store.sqlite.remove_secret(ORGANISATION, name).await?;
-    network::caller::gate(paths)?.revoke(&kept.sealed.id).await.map_err(failed)?;
+    let kept = SecretKeeper::new(paths, &*store.sqlite, session::WHO).revoke(name).await?;
     told(&kept, &format!("● {name} is forgotten, and sent nowhere any more"), output)?;
     Ok(0)
 }
@@ -279,7 +200,7 @@ async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
 
 async fn grants(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let kept = existing(&store, name).await?;
+    let kept = SecretKeeper::new(paths, &*store.sqlite, session::WHO).existing(name).await?;
     if output.json.is_some() {
         show::line(&object(&kept))?;
         return Ok(0);
@@ -319,10 +240,6 @@ async fn grants(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     Ok(0)
 }
 
-fn failed(error: outrigger_gate::Error) -> Failure {
-    Failure::from_error(Kind::SandboxUnavailable, &error)
-}
-
 fn ends(secret: &SealedSecret) -> String {
     match secret.terms.ends_ms {
         None => String::new(),
@@ -333,24 +250,7 @@ fn ends(secret: &SealedSecret) -> String {
 
 /// Where it is sent, in a few words.
 fn places_of(secret: &SealedSecret) -> String {
-    let places = &secret.terms.places;
-    let mut all = Vec::new();
-    for url in network::repositories(places).iter().filter(|url| !url.ends_with(".git")) {
-        let refs = places.iter().filter_map(|place| place.refs.as_ref());
-        let refs = refs.max_by_key(|refs| refs.len()).filter(|refs| !refs.is_empty());
-        let branch = |name: &String| name.trim_start_matches("refs/heads/").to_owned();
-        let pushed = refs.map(|refs| refs.iter().map(branch).collect::<Vec<_>>().join(", "));
-        all.push(match pushed {
-            Some(branches) => format!("{url} (pushing {branches})"),
-            None => format!("{url} (fetching)"),
-        });
-    }
-    for place in places.iter().filter(|place| place.refs.is_none()) {
-        let grant = &place.grant;
-        let port = if grant.port == 443 { String::new() } else { format!(":{}", grant.port) };
-        all.push(format!("{}{port}{}", grant.host, grant.paths.join(" ")));
-    }
-    inert(&all.join(", "))
+    inert(&network::places_of(secret).join(", "))
 }
 
 fn object(secret: &KeptSecret) -> Value {

@@ -11,6 +11,7 @@ mod files;
 mod host;
 mod jobs;
 mod marks;
+mod secrets;
 
 use clap::Args;
 use outrigger_engine::{Feed, SystemClock};
@@ -35,6 +36,7 @@ use crate::{compose, models, session, trust, workspace};
 use context::ServeContext;
 use disks::Disks;
 use host::Host;
+use secrets::HostSecrets;
 
 /// How it is served.
 #[derive(Debug, Args)]
@@ -119,7 +121,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let engine = compose::clerk(paths, &context.config, store)?.with_feed(feed.clone());
     let (jobs, queue) = jobs::jobs();
     let host = Host::new(Arc::clone(&context), feed, jobs.clone());
-    let disks = Arc::new(Disks::new(Arc::clone(&context), host.clone(), jobs));
+    let disks = Arc::new(Disks::new(Arc::clone(&context), host.clone(), jobs.clone()));
     let origins = asked.origins(listener.local_addr().map_err(failed)?);
     let parts = Services {
         engine,
@@ -132,6 +134,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         store: paths.harness().to_owned(),
         host: Arc::new(host.clone()),
         disks,
+        secrets: Arc::new(HostSecrets::new(Arc::clone(&context), jobs.clone())),
         clock: Arc::new(SystemClock),
         origins: origins.clone(),
     };

@@ -2,8 +2,8 @@
 
 use outrigger_agent::{
     Author, Call, CallFault, Cause, EgressReport, Event, Failure, Message, ModelSpec, Outcome,
-    Product, Record, Replacement, Reply, Seq, SharedAccess, Status, Touched, TrustedFile, TurnEnd,
-    Work,
+    Product, Record, Replacement, Reply, Seq, SharedAccess, Spec, Status, Touched, TrustedFile,
+    TurnEnd, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
@@ -63,13 +63,26 @@ impl Timeline {
         Self { is_full: true, ..Self::default() }
     }
 
+    /// A session begins.
+    fn opened(&mut self, spec: &Spec) -> Vec<Line> {
+        self.is_below = spec.parent().is_some();
+        let scripted = if spec.model.scripted { ", scripted: no model is asked" } else { "" };
+        vec![Line::new(Tone::Strong, format!("● {}{scripted}", inert(&spec.model.name)))]
+    }
+
     /// What was said, as whose word, and what was shown with it.
     fn said(&mut self, message: &Message) -> Vec<Line> {
         let bytes = message.text.len();
         let said = match &message.author {
             Author::Person(_) | Author::Agent(_) => {
                 self.is_answered = false;
-                Line::new(Tone::Strong, format!("› {}", first_line(&message.text)))
+                let who = match &message.author {
+                    Author::Person(name) if name != WHO => {
+                        format!("{}: ", inert(name.trim_start_matches("person:")))
+                    }
+                    _ => String::new(),
+                };
+                Line::new(Tone::Strong, format!("› {who}{}", first_line(&message.text)))
             }
             Author::Untrusted(name) => {
                 Line::new(Tone::Detail, format!("  with {} ({bytes} bytes, as data)", inert(name)))
@@ -87,12 +100,7 @@ impl Timeline {
     pub(crate) fn lines(&mut self, record: &Record) -> Vec<Line> {
         let line = |tone, text: String| vec![Line::new(tone, text)];
         match &record.event {
-            Event::Opened(spec) => {
-                self.is_below = spec.parent().is_some();
-                let scripted =
-                    if spec.model.scripted { ", scripted: no model is asked" } else { "" };
-                line(Tone::Strong, format!("● {}{scripted}", inert(&spec.model.name)))
-            }
+            Event::Opened(spec) => self.opened(spec),
             Event::Said(message) => self.said(message),
             Event::Proposed(work) => {
                 self.works.insert(record.seq, work.clone());
@@ -125,12 +133,7 @@ impl Timeline {
                 line(Tone::Warning, format!("! interrupted{}", by_whom(by)))
             }
             Event::Shared { with, access, by } => {
-                let how = match access {
-                    SharedAccess::None => "not shared any more",
-                    SharedAccess::Read => "shared, to read,",
-                    SharedAccess::TakePart => "shared, to take part,",
-                };
-                line(Tone::Detail, inert(&format!("● {how} with {with}{}", by_whom(by))))
+                line(Tone::Detail, inert(&shared(with, *access, by)))
             }
             Event::CompactionRequested { by } => {
                 let asked = by_whom(by);
@@ -313,6 +316,15 @@ pub(super) fn cut(line: &str, chars_max: usize) -> String {
 /// Who did it, if it was somebody else than the person who reads it.
 fn by_whom(by: &str) -> String {
     if by == WHO { String::new() } else { format!(" by {}", inert(by)) }
+}
+
+fn shared(with: &str, access: SharedAccess, by: &str) -> String {
+    let how = match access {
+        SharedAccess::None => "not shared any more",
+        SharedAccess::Read => "shared, to read,",
+        SharedAccess::TakePart => "shared, to take part,",
+    };
+    format!("● {how} with {with}{}", by_whom(by))
 }
 
 fn resumed(by: &str, model: Option<&ModelSpec>, network: Option<&[String]>) -> Line {

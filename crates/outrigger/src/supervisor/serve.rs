@@ -89,9 +89,8 @@ impl Service {
                 return Ok(Reply::Started);
             }
             StartRequest::Spawner => {
-                let launch = compose::spawner().map_err(failed)?;
                 let state = self.paths.sandboxes();
-                launch.launch(&state, stdin, stdout).map_err(io::Error::other)?;
+                compose::spawner().launch(&state, stdin, stdout).map_err(io::Error::other)?;
                 return Ok(Reply::Started);
             }
             StartRequest::Prepare => {

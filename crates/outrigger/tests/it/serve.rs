@@ -180,6 +180,9 @@ fn nobody_is_let_in_without_a_key_or_from_elsewhere() {
     let host = ["--cookie", &served.jar(), "--header", "Host: evil.example"];
     assert_eq!(served.curl(&host, "/v1/server").0, 403);
     assert_eq!(served.curl(&host, "/").0, 403);
+    // A probe tells nothing, and no browser has the key of a program.
+    let probe = ["--header", "Host: outrigger.default.svc"];
+    assert_eq!((served.curl(&probe, "/readyz").0, served.curl(&probe, "/healthz").0), (200, 200));
     let origin = ["--header", "Origin: https://evil.example"];
     let (status, refused) = served.post_with("/v1/sessions", &json!({ "text": "x" }), &origin);
     assert_eq!((status, &refused["code"]), (403, &json!("wrong_origin")), "{refused}");
@@ -188,6 +191,8 @@ fn nobody_is_let_in_without_a_key_or_from_elsewhere() {
     let made = served.world.ran(0, &["keys", "create", "ci", "--json"]).json();
     let key = made["secret"].as_str().unwrap();
     assert_eq!(served.curl(&["--oauth2-bearer", key], "/v1/server").0, 200);
+    let elsewhere = [&probe[..], &["--oauth2-bearer", key]].concat();
+    assert_eq!(served.curl(&elsewhere, "/metrics").0, 200);
     let id = made["id"].as_str().unwrap();
     assert!(!served.world.ran(0, &["keys", "ls"]).stdout.contains(key));
     served.world.ran(0, &["keys", "revoke", id]);

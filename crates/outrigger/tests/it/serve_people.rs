@@ -3,7 +3,7 @@
 
 use crate::serve::Served;
 use crate::support::{Turn, World, shell, until};
-use outrigger_policy::{AccessAction, AccessRules, Directory, Standing};
+use outrigger_policy::{AccessAction, AccessRights, AccessRules, Directory, SessionStanding};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,12 +22,13 @@ night = ["person:noa"]
 const NAMES: [&str; 8] = ["ada", "bob", "vic", "ann", "abe", "lea", "uli", "noa"];
 
 /// What each address of a session is for. One that is not here fails the test.
-const ACTIONS: [(&str, &str, AccessAction); 17] = [
+const ACTIONS: [(&str, &str, AccessAction); 18] = [
     ("get", "", AccessAction::View),
     ("get", "/audit", AccessAction::View),
     ("get", "/changes", AccessAction::View),
     ("get", "/changes.patch", AccessAction::View),
     ("get", "/checkpoints", AccessAction::View),
+    ("get", "/effects/{effect}/rules", AccessAction::View),
     ("get", "/events", AccessAction::View),
     ("get", "/files", AccessAction::View),
     ("get", "/files/content", AccessAction::View),
@@ -126,6 +127,64 @@ fn addresses(served: &Served) -> BTreeSet<(String, String)> {
         .collect()
 }
 
+/// What one asks of an address that does not say what it wants.
+fn body(method: &str, path: &str) -> Option<Value> {
+    match path {
+        "/messages" => Some(json!({ "text": "hello" })),
+        "/shares" => Some(json!({ "with": "org:acme", "access": "read" })),
+        "/interrupt" | "/resume" => None,
+        _ => (method != "get").then(|| json!({})),
+    }
+}
+
+impl Team {
+    /// Asks every address of a session for what somebody may, looking, and may not. Gives how
+    /// many were asked, and how many of those refused it.
+    fn try_all(
+        &self,
+        (name, rights, standing): (&str, &AccessRights, SessionStanding),
+        (session, effect): (&str, &str),
+    ) -> (u32, u32) {
+        let (mut asked, mut denied) = (0, 0);
+        let sees = rights.permit(AccessAction::View, standing);
+        let none = format!("there is no session `{session}`");
+        for (method, path, action) in ACTIONS {
+            let may = sees && rights.permit(action, standing);
+            if path == "/stream" || (may && method != "get") {
+                continue;
+            }
+            let query = if path.starts_with("/files") { "?path=/workspace" } else { "" };
+            let body = body(method, path);
+            let path = path.replace("{effect}", effect);
+            let at = format!("/v1/sessions/{session}{path}{query}");
+            let (status, answer) = self.ask(name, &method.to_uppercase(), &at, body.as_ref());
+            let is_none = answer["detail"] == none;
+            let wanted = match (sees, may) {
+                (false, _) => status == 404 && is_none,
+                (true, false) => status == 403,
+                (true, true) => ![401, 403, 500].contains(&status) && !is_none,
+            };
+            assert!(wanted, "{name} {method} {path}, {standing:?}: {status} {answer}");
+            (asked, denied) = (asked + 1, denied + u32::from(!may));
+        }
+        (asked, denied)
+    }
+
+    /// What waits is for those who may answer it, and lists have what one sees.
+    fn try_lists(&self, name: &str, rights: &AccessRights, standing: SessionStanding) {
+        let may = |action| rights.permit(action, standing);
+        let (_, waiting) = self.get(name, "/v1/approvals");
+        let has = !waiting["data"].as_array().unwrap().is_empty();
+        assert_eq!(has, may(AccessAction::Answer), "{name}: {waiting}");
+        let (_, all) = self.get(name, "/v1/sessions");
+        let all = all["data"].as_array().unwrap();
+        assert_eq!(all.len(), usize::from(may(AccessAction::View)), "{name}: {all:?}");
+        let may_start = rights.permit_anywhere(AccessAction::Start);
+        let (_, server) = self.get(name, "/v1/server");
+        assert_eq!(server["rights"]["start"], may_start, "{name}: {server}");
+    }
+}
+
 #[test]
 fn who_may_do_what_is_what_the_rules_of_access_say() {
     let team = Team::new(ASKS, &["true"]);
@@ -133,12 +192,17 @@ fn who_may_do_what_is_what_the_rules_of_access_say() {
     team.await_status(&session, "waits for approval");
     let known = ACTIONS.iter().map(|(method, path, _)| ((*method).to_owned(), (*path).to_owned()));
     assert_eq!(addresses(&team.served), known.collect());
+    let (_, waiting) = team.get("ada", "/v1/approvals");
+    let effect = waiting["data"][0]["effect"].to_string();
     let directory: Directory = toml::from_str(PEOPLE).unwrap();
     let rules = AccessRules::new(&[], &directory).unwrap();
-    let shares: [&[(&str, &str, Standing)]; 3] = [
+    let shares: [&[(&str, &str, SessionStanding)]; 3] = [
         &[],
-        &[("org:acme", "read", Standing::Read)],
-        &[("org:acme", "none", Standing::None), ("group:ops", "take_part", Standing::TakePart)],
+        &[("org:acme", "read", SessionStanding::Read)],
+        &[
+            ("org:acme", "none", SessionStanding::None),
+            ("group:ops", "take_part", SessionStanding::TakePart),
+        ],
     ];
     let (mut asked, mut denied) = (0, 0);
     for shares in shares {
@@ -150,41 +214,9 @@ fn who_may_do_what_is_what_the_rules_of_access_say() {
             let rights = rules.rights(&format!("person:{name}"));
             let shares = shares.iter().map(|(with, _, standing)| (*with, *standing));
             let standing = rights.standing("person:ada", shares);
-            for (method, path, action) in ACTIONS {
-                let sees = rights.permit(AccessAction::View, standing);
-                let may = sees && rights.permit(action, standing);
-                if path == "/stream" || (may && method != "get") {
-                    continue;
-                }
-                let query = if path.starts_with("/files") { "?path=/workspace" } else { "" };
-                let body = match path {
-                    "/messages" => Some(json!({ "text": "hello" })),
-                    "/shares" => Some(json!({ "with": "org:acme", "access": "read" })),
-                    "/interrupt" | "/resume" => None,
-                    _ => (method != "get").then(|| json!({})),
-                };
-                let at = format!("/v1/sessions/{session}{path}{query}");
-                let (status, answer) = team.ask(name, &method.to_uppercase(), &at, body.as_ref());
-                let none = answer["detail"] == format!("there is no session `{session}`");
-                let wanted = match (sees, may) {
-                    (false, _) => status == 404 && none,
-                    (true, false) => status == 403,
-                    (true, true) => ![401, 403, 500].contains(&status) && !none,
-                };
-                assert!(wanted, "{name} {method} {path}, {standing:?}: {status} {answer}");
-                (asked, denied) = (asked + 1, denied + u32::from(!may));
-            }
-            // What waits is for those who may answer it, and the list has what one sees.
-            let may = |action| rights.permit(action, standing);
-            let (_, waiting) = team.get(name, "/v1/approvals");
-            let has = !waiting["data"].as_array().unwrap().is_empty();
-            assert_eq!(has, may(AccessAction::Answer), "{name}: {waiting}");
-            let (_, all) = team.get(name, "/v1/sessions");
-            let all = all["data"].as_array().unwrap();
-            assert_eq!(all.len(), usize::from(may(AccessAction::View)), "{name}: {all:?}");
-            let may_start = rights.permit_anywhere(AccessAction::Start);
-            let (_, server) = team.get(name, "/v1/server");
-            assert_eq!(server["rights"]["start"], may_start, "{name}: {server}");
+            let tried = team.try_all((name, &rights, standing), (&session, &effect));
+            (asked, denied) = (asked + tried.0, denied + tried.1);
+            team.try_lists(name, &rights, standing);
         }
     }
     assert!(asked > 200 && denied > 100, "{asked} {denied}");
@@ -277,4 +309,56 @@ fn who_is_there_is_told_and_who_may_not_look_any_more_is_sent_away() {
     assert_eq!(team.get("uli", &format!("/v1/sessions/{session}")).0, 200);
     team.served.world.ran(0, &["sessions", "share", &session, "--with", "group:ops", "--revoke"]);
     assert_eq!(team.get("uli", &format!("/v1/sessions/{session}")).0, 404);
+}
+
+#[test]
+fn rules_say_why_and_secrets_are_set_by_who_may_and_never_come_back() {
+    let team = Team::new(ASKS, &["true"]);
+    let (status, rules) = team.get("bob", "/v1/rules");
+    let ask = rules["data"].as_array().unwrap().iter().find(|rule| rule["id"] == "ask").unwrap();
+    assert_eq!((status, &ask["says"]), (200, &json!("ask")), "{rules}");
+    assert!(ask["text"].as_str().unwrap().starts_with("@id(\"ask\")"), "{ask}");
+    let asked = json!({ "action": "execute", "resource": "main", "speakers": ["person:eve"] });
+    let (status, said) = team.ask("bob", "POST", "/v1/rules/explain", Some(&asked));
+    assert_eq!((status, &said["ruling"]), (200, &json!("ask")), "{said}");
+    let who: Vec<_> = said["subjects"].as_array().unwrap().iter().map(|it| &it["who"]).collect();
+    assert_eq!(who, ["agent:default", "person:bob", "person:eve", "org:acme"]);
+    for wrong in [json!({ "action": "fly" }), json!({ "action": "egress", "trigger": "moon" })] {
+        assert_eq!(team.ask("bob", "POST", "/v1/rules/explain", Some(&wrong)).0, 400, "{wrong}");
+    }
+    let session = team.begin("ada");
+    team.await_status(&session, "waits for approval");
+    let (_, waiting) = team.get("ada", "/v1/approvals");
+    let effect = &waiting["data"][0]["effect"];
+    let (status, why) = team.get("ada", &format!("/v1/sessions/{session}/effects/{effect}/rules"));
+    assert_eq!((status, &why["then"]["rules"]), (200, &json!(["ask"])), "{why}");
+    assert_eq!(why["situation"]["action"], "execute", "{why}");
+    assert_eq!(team.get("ada", &format!("/v1/sessions/{session}/effects/1/rules")).0, 404);
+
+    let secret = json!({ "value": "hunter2-hunter2", "for": ["api.example.com"], "days": 9 });
+    let at = "/v1/secrets/API_TOKEN";
+    assert_eq!(team.ask("bob", "PUT", at, Some(&secret)).0, 403);
+    let (status, set) = team.ask("lea", "PUT", at, Some(&secret));
+    assert_eq!((status, &set["set_by"]), (200, &json!("person:lea")), "{set}");
+    assert_eq!(set["places"], json!(["api.example.com"]), "{set}");
+    let other = json!({ "value": "hunter3-hunter3" });
+    assert_eq!(team.ask("bob", "POST", &format!("{at}/rotate"), Some(&other)).0, 403);
+    assert_eq!(team.ask("lea", "POST", &format!("{at}/rotate"), Some(&other)).0, 200);
+    for (wrong, name) in [
+        (json!({ "value": "x-x-x-x-x" }), "A"),
+        (json!({ "value": "", "for": ["a.example"] }), "A"),
+        (json!({ "value": "x-x-x-x-x", "for": ["http://a.example"] }), "A"),
+        (json!({ "value": "x-x-x-x-x", "git": ["a.example"] }), "A"),
+        (json!({ "value": "x-x-x-x-x", "for": ["a.example"], "days": 0 }), "A"),
+    ] {
+        let (status, problem) =
+            team.ask("lea", "PUT", &format!("/v1/secrets/{name}"), Some(&wrong));
+        assert_eq!(status, 400, "{wrong}: {problem}");
+    }
+    let (_, all) = team.get("bob", "/v1/secrets");
+    assert_eq!(all["data"][0]["name"], "API_TOKEN", "{all}");
+    assert!(!all.to_string().contains("hunter"), "{all}");
+    assert_eq!(team.ask("bob", "DELETE", at, None).0, 403);
+    assert_eq!(team.ask("lea", "DELETE", at, None).0, 204);
+    assert_eq!(team.ask("lea", "DELETE", at, None).0, 404);
 }

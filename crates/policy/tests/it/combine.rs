@@ -43,23 +43,48 @@ fn what_no_rule_speaks_of_is_forbidden() {
     assert_eq!(set(asks).judge(&facts), nothing);
 }
 
+const MIXED: &str = r#"
+@id("people") permit (principal is Person, action == Action::"execute", resource);
+@id("ops") permit (principal in Group::"ops", action == Action::"egress", resource);
+@id("reviewer") permit (principal == Agent::"reviewer", action == Action::"execute", resource);
+@id("helper") permit (principal == Agent::"helper", action == Action::"execute", resource);
+@id("acme") permit (principal == Organisation::"acme", action, resource);
+@id("default") permit (principal == Agent::"default", action == Action::"egress", resource);
+@id("eve-not-prod") forbid (principal == Person::"eve", action, resource == Sandbox::"prod");
+@id("no-weekend") forbid (principal is Agent, action, resource)
+    when { context.weekday_utc > 5 };
+@id("small") forbid (principal is Organisation, action, resource)
+    when { context.left has tokens && context.left.tokens < 10 };
+"#;
+
+#[test]
+fn others_who_spoke_must_be_permitted_too() {
+    all_pass(
+        &set(MIXED),
+        &cases(
+            r#"
+            [[case]]
+            name = "others who spoke and are permitted"
+            when = { agent = "agent:reviewer", speakers = ["person:ada"], person = "person:bob", action = "execute", resource = "x" }
+            expect = "permit"
+            [[case]]
+            name = "somebody who spoke and is forbidden it"
+            when = { agent = "agent:reviewer", speakers = ["person:eve"], person = "person:bob", action = "execute", resource = "prod" }
+            expect = "forbid"
+            rules = ["eve-not-prod"]
+            [[case]]
+            name = "somebody who spoke and is in no group that may"
+            when = { speakers = ["person:eve"], person = "person:bob", action = "egress", resource = "example.com" }
+            expect = "forbid"
+            "#,
+        ),
+    );
+}
+
 #[test]
 fn whoever_is_asked_of_must_be_permitted() {
-    let text = r#"
-        @id("people") permit (principal is Person, action == Action::"execute", resource);
-        @id("ops") permit (principal in Group::"ops", action == Action::"egress", resource);
-        @id("reviewer") permit (principal == Agent::"reviewer", action == Action::"execute", resource);
-        @id("helper") permit (principal == Agent::"helper", action == Action::"execute", resource);
-        @id("acme") permit (principal == Organisation::"acme", action, resource);
-        @id("default") permit (principal == Agent::"default", action == Action::"egress", resource);
-        @id("eve-not-prod") forbid (principal == Person::"eve", action, resource == Sandbox::"prod");
-        @id("no-weekend") forbid (principal is Agent, action, resource)
-            when { context.weekday_utc > 5 };
-        @id("small") forbid (principal is Organisation, action, resource)
-            when { context.left has tokens && context.left.tokens < 10 };
-    "#;
     all_pass(
-        &set(text),
+        &set(MIXED),
         &cases(
             r#"
             [[case]]
@@ -93,19 +118,6 @@ fn whoever_is_asked_of_must_be_permitted() {
             when = { person = "person:eve", agent = "agent:reviewer", action = "execute", resource = "prod" }
             expect = "forbid"
             rules = ["eve-not-prod"]
-            [[case]]
-            name = "others who spoke and are permitted"
-            when = { agent = "agent:reviewer", speakers = ["person:ada"], person = "person:bob", action = "execute", resource = "x" }
-            expect = "permit"
-            [[case]]
-            name = "somebody who spoke and is forbidden it"
-            when = { agent = "agent:reviewer", speakers = ["person:eve"], person = "person:bob", action = "execute", resource = "prod" }
-            expect = "forbid"
-            rules = ["eve-not-prod"]
-            [[case]]
-            name = "somebody who spoke and is in no group that may"
-            when = { speakers = ["person:eve"], person = "person:bob", action = "egress", resource = "example.com" }
-            expect = "forbid"
             [[case]]
             name = "agents above that are all permitted"
             when = { agent = "agent:helper", above = ["agent:reviewer"], action = "execute", resource = "x" }

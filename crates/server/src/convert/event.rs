@@ -11,7 +11,7 @@ use outrigger_api::{
 };
 use outrigger_policy::Verdict;
 
-use crate::access;
+use super::share::access_of;
 
 /// An event.
 pub(crate) fn event(record: &Record) -> SessionEvent {
@@ -49,7 +49,7 @@ fn kind(event: &Event) -> EventKind {
         }
         Event::Interrupted { by } => EventKind::Interrupted { by: by.clone() },
         Event::Shared { with, access, by } => {
-            EventKind::Shared { with: with.clone(), access: access::told(*access), by: by.clone() }
+            EventKind::Shared { with: with.clone(), access: access_of(*access), by: by.clone() }
         }
         Event::CompactionRequested { by } => EventKind::CompactionRequested { by: by.clone() },
         Event::Cancelled { by, reason } => {

@@ -4,7 +4,7 @@ use outrigger_agent::{Limit, State, TurnEnd, Workspace};
 use outrigger_api::{SessionGroup, SessionInfo, SessionRights, UsageInfo};
 use outrigger_store::SessionRow;
 
-use crate::access;
+use super::share::shares;
 
 /// How a session stands whose turn was cut off.
 const CUT_OFF: &str = "interrupted";
@@ -20,7 +20,7 @@ pub(crate) fn session(row: &SessionRow, state: &State, driven: bool) -> SessionI
     SessionInfo {
         id: row.session.to_string(),
         person: spec.map(|spec| spec.principal.clone()).unwrap_or_default(),
-        shares: access::shares(state),
+        shares: shares(state),
         // Whoever is told of it has their own.
         rights: SessionRights::default(),
         title: row.title.clone(),

@@ -3,6 +3,7 @@ import { change } from "../api.js";
 import { html, useState } from "../dom.js";
 import { useAction, useFetched } from "../fetched.js";
 import { bytes } from "../format.js";
+import { server } from "../live.js";
 import { Failure, LongText, Tabs, tabOf } from "../parts.js";
 import { route, setHash } from "../router.js";
 import { useStore } from "../store.js";
@@ -21,8 +22,10 @@ const TABS = [
 ];
 
 export function EntryPage({ path }) {
+  const mayWrite = useStore(server)?.rights.write_memory ?? true;
   const { hash } = useStore(route);
-  const tab = tabOf(TABS, hash);
+  const tabs = TABS.filter(([name]) => mayWrite || name !== "edit");
+  const tab = tabOf(tabs, hash);
   const { value, error, reload } = useFetched(contentAt(path));
   const [changed, setChanged] = useState(null);
   const onChanged = async (done) => {
@@ -30,11 +33,11 @@ export function EntryPage({ path }) {
     await reload();
     setHash("");
   };
-  const parts = { content: value, path, onChanged };
+  const parts = { content: value, path, onChanged, mayWrite };
   const isMissing = error?.status === 404;
   return html`
     <p class="facts-line"><a href="/memory">All entries</a> ${value && html`<${Facts} version=${value.version} />`}</p>
-    <${Tabs} tabs=${TABS} tab=${tab} label="Parts of the entry" />
+    <${Tabs} tabs=${tabs} tab=${tab} label="Parts of the entry" />
     <${Changed} change=${changed} />
     <div id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`} class="panel">
       ${tab === "history" && html`<${History} ...${parts} />`}
@@ -55,7 +58,7 @@ function Facts({ version }) {
     ${version.labels.length > 0 && html`<span><${Labels} labels=${version.labels} /></span>`}`;
 }
 
-function Content({ content, path, onChanged }) {
+function Content({ content, path, onChanged, mayWrite }) {
   const { version, text } = content;
   if (version.state === "folder") return html`<${Folder} path=${path} />`;
   const isKnown = text !== null && text !== undefined;
@@ -64,7 +67,7 @@ function Content({ content, path, onChanged }) {
     ${text === "" && html`<p class="lead">It is empty.</p>`}
     ${text && html`<${LongText} text=${text} lines=${400} chars=${60_000} raw class="wrap" label="Content of the entry" />`}
     ${!isKnown && !version.redacted && html`<p class="lead">Its content is not text, so it is not shown.</p>`}
-    <${Removal} version=${version} path=${path} onChanged=${onChanged} />`;
+    ${mayWrite && html`<${Removal} version=${version} path=${path} onChanged=${onChanged} />`}`;
 }
 
 function Folder({ path }) {

@@ -9,7 +9,7 @@ import { Disclosure, Failure } from "../parts.js";
 import { line, plain } from "../text.js";
 import { At, Author, Labels, Redacted } from "./version.js";
 
-export function History({ path, onChanged }) {
+export function History({ path, onChanged, mayWrite }) {
   const address = `/v1/memory/history?path=${encodeURIComponent(path)}`;
   const [versions, setVersions] = useState([]);
   const [more, setMore] = useState(null);
@@ -31,7 +31,7 @@ export function History({ path, onChanged }) {
     ${more === null && !reading.error && html`<p class="loading">Reading its history…</p>`}
     <ol class="versions" reversed>
       ${versions.map((version, at) => html`<${Version} key=${version.revision} version=${version} before=${versions[at + 1]?.revision ?? version.revision - 1}
-        onBringBack=${at > 0 && version.state === "file" && version.kept && !reverting.busy ? bringBack : null} />`)}
+        onBringBack=${mayWrite && at > 0 && version.state === "file" && version.kept && !reverting.busy ? bringBack : null} />`)}
     </ol>
     ${more && html`<button class="earlier" disabled=${reading.busy} onClick=${() => read(versions.at(-1).revision)}>Show older versions</button>`}`;
 }

@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../dom.js";
 import { useFetched } from "../fetched.js";
 import { plural } from "../format.js";
+import { server } from "../live.js";
 import { Failure, Tabs, tabOf } from "../parts.js";
 import { route } from "../router.js";
 import { useStore } from "../store.js";
@@ -22,12 +23,14 @@ export function MemoryPage({ id }) {
 }
 
 function Home() {
+  const mayWrite = useStore(server)?.rights.write_memory ?? true;
   const { hash } = useStore(route);
   // One proposal has an address of its own.
   const number = Number(/^proposal-(\d+)$/.exec(hash)?.[1] ?? 0);
-  const tab = number ? "proposals" : tabOf(TABS, hash);
+  const tabs = TABS.filter(([name]) => mayWrite || name !== "new");
+  const tab = number ? "proposals" : tabOf(tabs, hash);
   return html`
-    <${Tabs} tabs=${TABS} tab=${tab} label="Parts of memory" />
+    <${Tabs} tabs=${tabs} tab=${tab} label="Parts of memory" />
     <div id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`}>
       ${tab === "entries" && html`<${Entries} />`}
       ${tab === "proposals" && html`<${Proposals} key=${number} number=${number} />`}

@@ -37,6 +37,7 @@ function Proposal({ info, isOpen, onDecided }) {
 }
 
 function Body({ info, onDecided }) {
+  const mayWrite = useStore(server)?.rights.write_memory ?? true;
   const { value, error } = useFetched(`/v1/proposals/${info.number}`);
   return html`
     <p><${Author} of=${info} />, <${At} at=${info.at_ms} />. <a href=${memoryPath(info.path)}>The entry as it is</a></p>
@@ -46,7 +47,7 @@ function Body({ info, onDecided }) {
     ${!value && !error && html`<p class="loading">Reading it…</p>`}
     ${value && html`<${PatchView} patch=${value.diff} path=${info.path} />
       ${value.comments.length > 0 && html`<ul class="comments">${value.comments.map((comment) => html`<li><strong>${line(comment.author, 80)}</strong> <${At} at=${comment.at_ms} />: ${plain(comment.text)}</li>`)}</ul>`}`}
-    ${value && info.standing === "open" && html`<${Answers} info=${info} onDecided=${onDecided} />`}`;
+    ${value && info.standing === "open" && mayWrite && html`<${Answers} info=${info} onDecided=${onDecided} />`}`;
 }
 
 function Decision({ info }) {

@@ -64,8 +64,8 @@ export async function run(t) {
     await page.keyboard.press("Enter");
     await focused(page, () => document.activeElement.id === "main");
   });
-  await t.step("m and b show memory and budgets", async () => {
-    for (const [key, title] of [["m", "Memory"], ["b", "Budgets"]]) {
+  await t.step("every other page has a key", async () => {
+    for (const [key, title] of [["m", "Memory"], ["b", "Budgets"], ["p", "People"], ["r", "Rules"], ["S", "Secrets"]]) {
       await page.keyboard.press(key);
       await page.waitForSelector(`h1:has-text('${title}')`);
       await focused(page, () => document.activeElement.tagName === "H1");

@@ -13,11 +13,12 @@ export async function run(t) {
   for (const [mode, options] of Object.entries(MODES)) {
     const context = await t.profile(options);
     const page = await t.page(context);
-    for (const [name, address, ready] of pages(at)) {
+    for (const [name, address, ready, open] of pages(at)) {
       await looked(t, page, `${name}-${mode}`, async () => {
         await page.goto("about:blank");
         await page.goto(t.url + address);
         await page.waitForSelector(ready);
+        await open?.(page);
       });
     }
     await looked(t, page, `keys-${mode}`, async () => {
@@ -40,6 +41,7 @@ async function sessions(t) {
   const [question] = (await t.get("/v1/approvals")).data;
   await t.write(ENTRY, "# Notes\n\nWe use tabs.\n");
   await t.write(ENTRY, `# Notes\n\nWe use spaces.\n${MARKUP}\n`, 1);
+  await t.put("/v1/secrets/LOOKS", { value: "a value", for: ["api.example.com"], days: 7 });
   return { ...at, question: question.id };
 }
 
@@ -63,8 +65,39 @@ const pages = (at) => [
   ["memory-history", `${ENTRY}#history`, ".versions li"],
   ["memory-blame", `${ENTRY}#blame`, ".blame td"],
   ["budgets", "/budgets", ".chart svg"],
+  ["share", `/sessions/${at.edit}`, "text=The agent answered.", openShare],
+  ["why", `/sessions/${at.once}`, ".question .why-button", openWhy],
+  ["people", "/people", ".entry-row"],
+  ["rules", "/rules", ".rule-list li", (page) => page.click(".rule >> nth=0 >> .fold-head")],
+  ["rules-ask", "/rules#ask", ".explain-form", askRules],
+  ["secrets", "/secrets", ".secrets li", openSecret],
   ["none", "/sessions/none", ".failure"],
 ];
+
+async function openShare(page) {
+  await page.click("button:has-text('Share…')");
+  await page.waitForSelector(".share-add");
+  await page.evaluate(() => window.scrollTo(0, 0));
+}
+
+async function openWhy(page) {
+  await page.click(".question .why-button");
+  await page.waitForSelector(".question .subjects");
+}
+
+async function askRules(page) {
+  await page.click("summary");
+  await page.fill(".explain-form input[required]", "example.com");
+  await page.click("button:has-text('Ask the rules')");
+  await page.waitForSelector(".explained .subjects");
+}
+
+async function openSecret(page) {
+  await page.click("button:has-text('Set a secret')");
+  await page.click("summary");
+  await page.click("button:has-text('Revoke…')");
+  await page.waitForSelector(".ending");
+}
 
 // What somebody sees who is not logged in.
 async function strangers(t, mode, options) {

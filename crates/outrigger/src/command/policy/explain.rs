@@ -1,10 +1,9 @@
 //! `outrigger policy explain`.
 
 use clap::{Args, ValueEnum, value_parser};
-use outrigger_agent::{Event, Record, Seq, State};
-use outrigger_engine::{Clock, SystemClock};
+use outrigger_agent::Seq;
+use outrigger_engine::{Clock, JudgedEffect, SystemClock};
 use outrigger_policy::{Approvers, Explanation, Left, Rule, RuleSet, Says, Situation, Verdict};
-use outrigger_store::load_all;
 use serde_json::{Value, json};
 
 use crate::config::Config;
@@ -140,18 +139,12 @@ impl From<Trigger> for outrigger_policy::Trigger {
     }
 }
 
-/// A situation, and what was decided of it then, if anything was.
-struct ExplainSubject {
-    situation: Situation,
-    then: Option<(Verdict, String)>,
-}
-
 pub(crate) async fn explain(paths: &Paths, config: &Config, asked: &Explain) -> Outcome<u8> {
     let set = rules::load(&config.policy)?;
     let found = match (&asked.session, asked.effect, asked.action) {
         (Some(session), Some(effect), _) => recorded(paths, session, Seq(effect)).await?,
         (_, _, Some(action)) => {
-            ExplainSubject { situation: described(asked, action.into()), then: None }
+            JudgedEffect { situation: described(asked, action.into()), decided: None }
         }
         _ => return Err(Failure::new(Kind::Usage, "neither an action nor a session is named")),
     };
@@ -187,40 +180,23 @@ fn described(asked: &Explain, action: outrigger_policy::Action) -> Situation {
 }
 
 /// An effect of a session as it was when the rules were last asked of it.
-async fn recorded(paths: &Paths, name: &str, effect: Seq) -> Outcome<ExplainSubject> {
+async fn recorded(paths: &Paths, name: &str, effect: Seq) -> Outcome<JudgedEffect> {
     let store = compose::store(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
-    let mut state = State::default();
-    let mut found: Option<Situation> = None;
-    let mut then = None;
-    load_all(&*store.journal, &session, Seq::default(), |record: Record| {
-        if let Event::Decided { effect: of, verdict, rule_set } = &record.event
-            && *of == effect
-        {
-            found = outrigger_engine::situation(&state, effect, record.at_ms);
-            then = Some((verdict.clone(), rule_set.to_string()));
-        }
-        let at_ms = record.at_ms;
-        state = std::mem::take(&mut state).apply(&record);
-        if found.is_none() {
-            found = outrigger_engine::situation(&state, effect, at_ms);
-        }
-    })
-    .await?;
-    let situation = found.ok_or_else(|| {
+    let found = outrigger_engine::judged(&*store.journal, &session, effect).await?;
+    found.ok_or_else(|| {
         let text = format!("session {session} has no step {}", effect.0);
         Failure::new(Kind::NotFound, text)
             .hint(format!("`outrigger sessions logs {session} --json` shows its events."))
-    })?;
-    Ok(ExplainSubject { situation, then })
+    })
 }
 
-fn told(set: &RuleSet, found: &ExplainSubject, explanation: &Explanation) -> Vec<String> {
-    let ExplainSubject { situation, then } = found;
+fn told(set: &RuleSet, found: &JudgedEffect, explanation: &Explanation) -> Vec<String> {
+    let JudgedEffect { situation, decided } = found;
     let verdict = &explanation.verdict;
     let (action, resource) = (situation.action.as_str(), &situation.resource);
     let mut lines = vec![format!("{}: {action} `{resource}`", verdict.ruling().as_str())];
-    lines.push(format!("because {}", why(explanation)));
+    lines.push(format!("because {}", explanation.why()));
     if let Verdict::Ask { approvers, escalates, .. } = verdict {
         let who = if approvers.is_empty() { "anyone".to_owned() } else { approvers.join(", ") };
         lines.push(format!("may approve: {who}"));
@@ -243,7 +219,7 @@ fn told(set: &RuleSet, found: &ExplainSubject, explanation: &Explanation) -> Vec
     }
     lines.push(String::new());
     lines.push(format!("rule set {}", set.hash()));
-    if let Some((before, hash)) = then {
+    if let Some((before, hash)) = decided {
         let (outcome, rules) = (before.ruling().as_str(), before.rules().join(", "));
         let by = if rules.is_empty() { String::new() } else { format!(" by {rules}") };
         lines.push(format!("decided then: {outcome}{by}, under rule set {hash}"));
@@ -251,24 +227,7 @@ fn told(set: &RuleSet, found: &ExplainSubject, explanation: &Explanation) -> Vec
     lines
 }
 
-fn why(explanation: &Explanation) -> String {
-    if let Some(malformed) = &explanation.malformed {
-        return format!("it can't be put to the rules: {malformed}");
-    }
-    let rules = explanation.verdict.rules().join(", ");
-    match &explanation.verdict {
-        Verdict::Permit { .. } => format!("{rules} permits it, and nothing forbids it"),
-        Verdict::Ask { .. } => format!("{rules} asks, and it is permitted otherwise"),
-        Verdict::Forbid { rules: none, .. } if none.is_empty() => {
-            let lacking = explanation.subjects.iter().filter(|it| it.permitting.is_empty());
-            let who: Vec<_> = lacking.map(|subject| subject.who.as_str()).collect();
-            format!("no rule permits it to {}", who.join(", "))
-        }
-        Verdict::Forbid { .. } => format!("{rules} forbids it, and nobody can approve"),
-    }
-}
-
-fn whole(set: &RuleSet, found: &ExplainSubject, explanation: &Explanation) -> Value {
+fn whole(set: &RuleSet, found: &JudgedEffect, explanation: &Explanation) -> Value {
     let verdict = &explanation.verdict;
     let rules: Vec<_> = verdict.rules().iter().filter_map(|id| set.rule(id)).map(object).collect();
     let subjects: Vec<_> = explanation
@@ -276,28 +235,21 @@ fn whole(set: &RuleSet, found: &ExplainSubject, explanation: &Explanation) -> Va
         .iter()
         .map(|it| json!({ "who": it.who, "permitted_by": it.permitting, "held_by": it.denying }))
         .collect();
-    let then =
-        found.then.as_ref().map(|(verdict, hash)| json!({ "verdict": verdict, "rule_set": hash }));
+    let then = found
+        .decided
+        .as_ref()
+        .map(|(verdict, hash)| json!({ "verdict": verdict, "rule_set": hash }));
     json!({
         "type": "policy_explanation",
         "outcome": verdict.ruling(),
         "verdict": verdict,
-        "why": why(explanation),
+        "why": explanation.why(),
         "rules": rules,
         "subjects": subjects,
         "situation": found.situation,
         "rule_set": set.hash().to_string(),
         "then": then,
     })
-}
-
-/// What a rule says, in a word.
-pub(crate) fn says(rule: &Rule) -> &'static str {
-    match rule.says {
-        Says::Permit => "permit",
-        Says::Forbid => "forbid",
-        Says::Ask { .. } => "ask",
-    }
 }
 
 /// A rule for programs.
@@ -309,7 +261,7 @@ pub(crate) fn object(rule: &Rule) -> Value {
         Says::Permit | Says::Forbid => (Vec::new(), Vec::new()),
     };
     json!({
-        "id": rule.id, "says": says(rule), "approvers": approvers, "escalates": escalates,
+        "id": rule.id, "says": rule.says.ruling().as_str(), "approvers": approvers, "escalates": escalates,
         "reason": rule.reason, "file": rule.source, "line": rule.line, "text": rule.text,
     })
 }

@@ -24,6 +24,11 @@ pub(super) fn told(failure: Failure) -> RequestError {
     failure.hints.into_iter().fold(error, RequestError::hint)
 }
 
+/// As who asked the server is told, where it is none of their fault.
+pub(super) fn of_server(failure: Failure) -> RequestError {
+    RequestError { code: ProblemCode::Internal, ..told(failure) }
+}
+
 /// As who began the server is told.
 pub(super) fn of_request(error: RequestError) -> Failure {
     let failure = Failure::new(Kind::Storage, error.detail);

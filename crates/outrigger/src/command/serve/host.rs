@@ -304,11 +304,11 @@ impl SessionHost for Host {
     }
 
     fn access(&self) -> Result<Arc<AccessRules>, RequestError> {
-        self.0.context.rules.access().map_err(failure::told)
+        self.0.context.rules.access().map_err(failure::of_server)
     }
 
     fn directory(&self) -> Result<Directory, RequestError> {
-        self.0.context.rules.directory().map_err(failure::told)
+        self.0.context.rules.directory().map_err(failure::of_server)
     }
 
     async fn create(

@@ -104,7 +104,7 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
         retention_ms: config.retention_ms(),
         notify: &config.notify,
     };
-    interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
+    interrupts.or_left(&session, Box::pin(finish.execute(&state, &mut screen))).await
 }
 
 /// The model that a session goes on with, and what is journalled of it if it is another one.
