@@ -63,7 +63,7 @@ pub struct PeopleList {
     pub organisation: String,
     /// The person who asks.
     pub you: String,
-    /// The people whom the directory names, and who asks.
+    /// The people whom the directory names, and those who have a key.
     pub data: Vec<PersonInfo>,
     /// Groups, by name.
     pub groups: Vec<GroupInfo>,

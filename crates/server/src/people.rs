@@ -49,7 +49,7 @@ pub(crate) async fn share(
     server.shown(&person, &session).await.map(Json)
 }
 
-/// Who there is, and in which groups.
+/// Who there is: whoever is in a group, and whoever is let in; and in which groups they are.
 #[utoipa::path(get, path = "/v1/people", tag = "server", responses(
     (status = 200, body = PeopleList),
     ReadProblems,
@@ -61,6 +61,8 @@ pub(crate) async fn list(
     let directory = server.parts.host.directory()?;
     let named = directory.groups.values().flatten();
     let people = named.filter(|it| matches!(it, Principal::Person(_))).map(ToString::to_string);
+    let keys = server.parts.keys.keys(server.now_ms()).await?;
+    let people = people.chain(keys.into_iter().map(|key| key.person));
     let people: BTreeSet<String> = people.chain([person.name.clone()]).collect();
     let data = people.into_iter().map(|name| {
         let scope = name.parse().ok().and_then(|who| directory.authenticate(&who));

@@ -17,7 +17,7 @@ export function Sharing({ info }) {
     <ul class="shares">${info.shares.map((it) => html`<${Share} key=${it.with} share=${it} busy=${busy} onChange=${(access) => share(it.with, access)} />`)}</ul>
     <${Add} info=${info} busy=${busy} onAdd=${share} />
     <${Failure} error=${error} />
-    <p class="faint">Who may read sees everything in it. Who takes part also writes to the agent, stops it, and answers what it asks.
+    <p class="faint">Who may read sees everything in it. Who takes part also writes to the agent, stops it, and answers what it asks; it works on with your memory and your budget, and does only what you both may.
       <${CopyButton} text=${location.origin + sessionPath(info.id)} label="Copy its link" /></p>
   </section>`;
 }

@@ -98,7 +98,11 @@ pub(crate) fn secret_value(name: &str, text: Zeroizing<String>) -> Outcome<Secre
 }
 
 fn failed(error: outrigger_gate::Error) -> Failure {
-    Failure::from_error(Kind::SandboxUnavailable, &error)
+    let kind = match error {
+        outrigger_gate::Error::Refused(_) => Kind::Usage,
+        _ => Kind::SandboxUnavailable,
+    };
+    Failure::from_error(kind, &error)
 }
 
 /// Where a secret is sent, in a few words each.

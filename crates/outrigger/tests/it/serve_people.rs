@@ -238,6 +238,8 @@ fn who_may_do_what_is_what_the_rules_of_access_say() {
     assert_eq!((&people["organisation"], &people["you"]), (&json!("acme"), &json!("person:noa")));
     let noa = people["data"].as_array().unwrap().iter().find(|it| it["name"] == "person:noa");
     assert_eq!(noa.unwrap()["groups"], json!(["night", "ops"]));
+    // Ada is in no group, and has a key.
+    assert!(people["data"].to_string().contains("person:ada"), "{people}");
 }
 
 #[test]
@@ -346,6 +348,7 @@ fn rules_say_why_and_secrets_are_set_by_who_may_and_never_come_back() {
     assert_eq!(team.ask("lea", "POST", &format!("{at}/rotate"), Some(&other)).0, 200);
     for (wrong, name) in [
         (json!({ "value": "x-x-x-x-x" }), "A"),
+        (json!({ "value": "x-x-x-x-x", "for": ["a.example"] }), "no%20name"),
         (json!({ "value": "", "for": ["a.example"] }), "A"),
         (json!({ "value": "x-x-x-x-x", "for": ["http://a.example"] }), "A"),
         (json!({ "value": "x-x-x-x-x", "git": ["a.example"] }), "A"),

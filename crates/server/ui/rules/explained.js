@@ -8,8 +8,9 @@ const subject = (who) => line(who, 90).replace(/^person:/, "").replace(/^(agent|
 
 /// A situation, as a question that they answered.
 export function Asked({ situation }) {
-  const { action, resource, person, agent, labels = [] } = situation;
-  const on = [person && subject(person), agent && subject(agent)].filter(Boolean).join(" with ");
+  const { action, resource, person, speakers = [], agent, labels = [] } = situation;
+  const people = [person, ...speakers].filter(Boolean).map(subject).join(" and ");
+  const on = [people, agent && subject(agent)].filter(Boolean).join(" with ");
   return html`<p class="asked-situation"><code>${line(action, 40)}</code> <code>${line(resource, 300)}</code>${on && ` for ${on}`}${labels.map((label) => html` <span class="tag">${line(label, 80)}</span>`)}</p>`;
 }
 

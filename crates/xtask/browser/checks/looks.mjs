@@ -41,7 +41,7 @@ async function sessions(t) {
   const [question] = (await t.get("/v1/approvals")).data;
   await t.write(ENTRY, "# Notes\n\nWe use tabs.\n");
   await t.write(ENTRY, `# Notes\n\nWe use spaces.\n${MARKUP}\n`, 1);
-  await t.put("/v1/secrets/LOOKS", { value: "a value", for: ["api.example.com"], days: 7 });
+  await t.put("/v1/secrets/LOOKS", { value: "a-value-of-some-length", for: ["api.example.com"], days: 7 });
   return { ...at, question: question.id };
 }
 
