@@ -117,8 +117,8 @@ pub(crate) async fn follow(
     let events = stream::unfold((events, admitted), async |(mut follower, admitted)| {
         // What can't be read now is read when the client comes again.
         let came = follower.next().await.ok()?;
-        if came.shares() {
-            let (server, person, name) = &admitted;
+        let (server, person, name) = &admitted;
+        if came.may_end_access(name) {
             server.session(person, name, AccessAction::View).await.ok()?;
         }
         Some((came.frame()?, (follower, admitted)))

@@ -121,9 +121,12 @@ fn frame(effect: Seq, live: LiveOutput) -> LiveFrame {
 }
 
 impl Followed {
-    /// Whether it changes who may see the session.
-    pub(crate) fn shares(&self) -> bool {
-        matches!(self, Self::Event(record) if matches!(record.event, Event::Shared { .. }))
+    /// Whether somebody may not see the session any more from here on. One of a subagent is shared
+    /// in the journal of the session above, which its own followers don't read.
+    pub(crate) fn may_end_access(&self, session: &str) -> bool {
+        let Self::Event(record) = self else { return false };
+        let is_child = SessionId::new(session).is_some_and(|id| id.root() != id);
+        is_child || matches!(record.event, Event::Shared { .. })
     }
 
     /// As it stands in a stream; nothing for its end.
