@@ -365,3 +365,30 @@ fn rules_say_why_and_secrets_are_set_by_who_may_and_never_come_back() {
     assert_eq!(team.ask("lea", "DELETE", at, None).0, 204);
     assert_eq!(team.ask("lea", "DELETE", at, None).0, 404);
 }
+
+#[test]
+fn rules_of_access_of_ones_own_hold_from_when_they_are_written() {
+    let world = World::new();
+    let file = world.path("access.cedar");
+    let rule = |reason: &str| {
+        let rule = r#"forbid (principal, action == Action::"start", resource);"#;
+        fs::write(&file, format!("@id(\"closed\") @reason({reason:?}) {rule}")).unwrap();
+    };
+    rule("Nobody begins anything.");
+    world.configure(&format!("[policy]\naccess = [{:?}]\n", file.display().to_string()));
+    let dir = world.dir("repo", &[]);
+    let script = world.script(&[]);
+    let served = Served::new(world, &dir, &script);
+    let begin = || served.post("/v1/sessions", &json!({ "text": "Begin." }));
+    assert_eq!(begin().0, 403);
+    served.world.ran(0, &["policy", "check"]);
+    // One that can't be read closes everything, and says so; to mend it is enough.
+    fs::write(&file, "permit (").unwrap();
+    let (status, problem) = begin();
+    assert_eq!((status, &problem["code"]), (500, &json!("internal")), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("access.cedar"), "{problem}");
+    let checked = served.world.ran(2, &["policy", "check"]);
+    assert!(checked.stdout.contains("access.cedar"), "{checked:?}");
+    fs::write(&file, "").unwrap();
+    assert_eq!(begin().0, 201);
+}
