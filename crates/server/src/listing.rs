@@ -168,18 +168,11 @@ impl Listing {
         parts: &Services,
         session: &SessionId,
     ) -> Result<Arc<SessionInfo>, RequestError> {
-        let mut before = None;
-        loop {
-            let rows = parts.journal.sessions(before, limits::LISTING_SESSIONS_MAX).await?;
-            if let Some(row) = rows.iter().find(|row| row.session == *session) {
-                return self.listed(parts, row).await.map(|listed| listed.info);
-            }
-            before = rows.last().map(Before::from);
-            if before.is_none() {
-                let text = format!("there is no session `{session}`");
-                return Err(RequestError::not_found(text));
-            }
-        }
+        let row =
+            parts.journal.session(session).await?.ok_or_else(|| {
+                RequestError::not_found(format!("there is no session `{session}`"))
+            })?;
+        self.listed(parts, &row).await.map(|listed| listed.info)
     }
 
     /// Looks again and again, while anybody wants to know. What can't be read now is looked

@@ -233,6 +233,10 @@ impl Journal for Mortal {
         self.store.inner.sessions(before, limit).await
     }
 
+    async fn session(&self, session: &SessionId) -> Result<Option<SessionRow>, Error> {
+        self.store.inner.session(session).await
+    }
+
     async fn keep_snapshot(
         &self,
         session: &SessionId,

@@ -275,6 +275,12 @@ async fn listing(journal: &dyn Journal) {
     let first = session("list-a");
     journal.append(&first, Seq(1), start + 9, &[said("y")], status).await.expect("it goes on");
     let rows = journal.sessions(None, 2).await.expect("a listing");
+    for row in &rows {
+        let one = journal.session(&row.session).await.expect("one of them");
+        assert_eq!(one.as_ref(), Some(row));
+    }
+    let nobody = SessionId::new("nobody").expect("a name");
+    assert_eq!(journal.session(&nobody).await.expect("none"), None);
     let names: Vec<_> = rows.iter().map(|row| row.session.as_str()).collect();
     assert_eq!(names, ["list-c", "list-b"], "newest first, then by name");
     let before = Before::from(&rows[1]);

@@ -162,6 +162,10 @@ impl Journal for Memory {
         Ok(rows.into_iter().take(limit.min(limits::PAGE_SESSIONS_MAX)).cloned().collect())
     }
 
+    async fn session(&self, session: &SessionId) -> Result<Option<SessionRow>, Error> {
+        Ok(self.content().sessions.get(session).map(|kept| kept.row.clone()))
+    }
+
     async fn keep_snapshot(
         &self,
         session: &SessionId,

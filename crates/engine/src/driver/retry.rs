@@ -81,6 +81,10 @@ impl Journal for RetryingJournal {
         self.inner.sessions(before, limit).await
     }
 
+    async fn session(&self, session: &SessionId) -> Result<Option<SessionRow>, Error> {
+        self.inner.session(session).await
+    }
+
     /// A cache: nobody waits for it.
     async fn keep_snapshot(
         &self,

@@ -98,6 +98,10 @@ impl Journal for Away {
         self.inner.sessions(before, limit).await
     }
 
+    async fn session(&self, session: &SessionId) -> Result<Option<SessionRow>, Error> {
+        self.inner.session(session).await
+    }
+
     async fn keep_snapshot(
         &self,
         session: &SessionId,

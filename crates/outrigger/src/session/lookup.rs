@@ -40,22 +40,19 @@ pub(crate) async fn find(journal: &dyn Journal, said: &str) -> Outcome<SessionRo
     if said == LAST {
         return last(journal).await;
     }
+    if let Some(id) = SessionId::new(said)
+        && let Some(row) = journal.session(&id).await?
+    {
+        return Ok(row);
+    }
     let mut found: Vec<SessionRow> = Vec::new();
-    let mut exact = None;
     walk(journal, |row| {
-        if row.session.as_str() == said {
-            exact = Some(row);
-            return ControlFlow::Break(());
-        }
         if row.session.as_str().starts_with(said) {
             found.push(row);
         }
         ControlFlow::Continue(())
     })
     .await?;
-    if let Some(row) = exact {
-        return Ok(row);
-    }
     // Its subagents' names begin with a session's.
     let whole =
         |row: &SessionRow| found.iter().all(|it| it == row || it.session.is_below(&row.session));

@@ -63,6 +63,12 @@ pub trait Journal: Send + Sync + Debug {
         limit: usize,
     ) -> Result<Vec<SessionRow>, Error>;
 
+    /// One session as a listing shows it; nothing for one that does not exist.
+    ///
+    /// # Errors
+    /// What the disk says.
+    async fn session(&self, session: &SessionId) -> Result<Option<SessionRow>, Error>;
+
     /// Keeps a folded state, so that loading need not begin at the first event.
     /// It is a cache: only the newest of a session is kept, and losing it loses nothing.
     ///

@@ -85,6 +85,10 @@ impl Journal for Sqlite {
         read::sessions(&mut *self.readers.connection().await?, before, limit).await
     }
 
+    async fn session(&self, session: &SessionId) -> Result<Option<SessionRow>, Error> {
+        read::session(&mut *self.readers.connection().await?, session).await
+    }
+
     async fn keep_snapshot(
         &self,
         session: &SessionId,

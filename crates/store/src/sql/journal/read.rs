@@ -90,6 +90,19 @@ pub(crate) async fn rows(
     Ok((rows, false))
 }
 
+type RowColumns = (String, i64, i64, i64, Option<String>, Option<String>);
+
+pub(crate) async fn session(
+    connection: &mut SqliteConnection,
+    session: &SessionId,
+) -> Result<Option<SessionRow>, Error> {
+    const ONE: &str = "SELECT session, created_at_ms, last_at_ms, head_seq, title, status \
+        FROM sessions WHERE session = $1";
+    let query = sqlx::query_as(ONE).bind(session.to_string());
+    let found: Option<RowColumns> = query.fetch_optional(connection).await.map_err(wrong)?;
+    found.map(row).transpose()
+}
+
 pub(crate) async fn sessions(
     connection: &mut SqliteConnection,
     before: Option<Before>,
@@ -100,7 +113,6 @@ pub(crate) async fn sessions(
     const NEXT: &str = "SELECT session, created_at_ms, last_at_ms, head_seq, title, status \
         FROM sessions WHERE (created_at_ms, session) < ($2, $3) \
         ORDER BY created_at_ms DESC, session DESC LIMIT $1";
-    type Columns = (String, i64, i64, i64, Option<String>, Option<String>);
     let limit = limit.min(limits::PAGE_SESSIONS_MAX) as i64;
     let query = match before {
         None => sqlx::query_as(FIRST).bind(limit),
@@ -108,17 +120,18 @@ pub(crate) async fn sessions(
             sqlx::query_as(NEXT).bind(limit).bind(number(created_at_ms)).bind(session.to_string())
         }
     };
-    let rows: Vec<Columns> = query.fetch_all(connection).await.map_err(wrong)?;
-    let row = |(session, created, last, head, title, status): Columns| {
-        Ok(SessionRow {
-            session: SessionId::new(session)
-                .ok_or_else(|| Error::damaged(fault::DATABASE, "it has a broken name"))?,
-            created_at_ms: unsigned(created)?,
-            last_at_ms: unsigned(last)?,
-            head: Seq(unsigned(head)?),
-            title: title.unwrap_or_default(),
-            status: status.unwrap_or_default(),
-        })
-    };
+    let rows: Vec<RowColumns> = query.fetch_all(connection).await.map_err(wrong)?;
     rows.into_iter().map(row).collect()
+}
+
+fn row((session, created, last, head, title, status): RowColumns) -> Result<SessionRow, Error> {
+    Ok(SessionRow {
+        session: SessionId::new(session)
+            .ok_or_else(|| Error::damaged(fault::DATABASE, "it has a broken name"))?,
+        created_at_ms: unsigned(created)?,
+        last_at_ms: unsigned(last)?,
+        head: Seq(unsigned(head)?),
+        title: title.unwrap_or_default(),
+        status: status.unwrap_or_default(),
+    })
 }
