@@ -16,6 +16,7 @@ mod checkpoint;
 mod entry;
 mod event;
 mod file;
+mod journal;
 pub mod limits;
 mod problem;
 mod proposal;
@@ -24,6 +25,7 @@ mod secret;
 mod session;
 mod share;
 mod stream;
+mod workspace;
 
 pub use approval::{AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview};
 pub use audit::AuditReport;
@@ -40,6 +42,7 @@ pub use event::{
     ReplyPart, SessionEvent, VerdictKind,
 };
 pub use file::{FileContent, FileInfo, FileKind, FileList};
+pub use journal::JournalPage;
 pub use problem::{ProblemCode, ProblemDetails};
 pub use proposal::{
     AnswerProposal, ProposalAnswer, ProposalComment, ProposalDetails, ProposalInfo, ProposalList,
@@ -51,11 +54,12 @@ pub use rule::{
 };
 pub use secret::{RotateSecret, SecretInfo, SecretList, SetSecret};
 pub use session::{
-    CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup, SessionInfo, SessionList,
-    UsageInfo,
+    AttachedText, CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup, SessionInfo,
+    SessionLimits, SessionList, UsageInfo,
 };
 pub use share::{
     GroupInfo, PeopleList, PersonInfo, PresenceFrame, ServerRights, SessionRights, ShareAccess,
     ShareInfo,
 };
 pub use stream::{LiveFrame, LiveKind};
+pub use workspace::{SentWorkspace, TrustedContent, UploadedWorkspace};

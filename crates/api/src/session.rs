@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{ServerRights, SessionRights, ShareInfo};
+use crate::{SentWorkspace, ServerRights, SessionRights, ShareInfo};
 
 /// Opens a session with what is said first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -17,6 +17,49 @@ pub struct CreateSession {
     /// The model, by name; the server's own if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The directory that it begins with, where it was sent; the server's own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<SentWorkspace>,
+    /// What the agent is told beside it, as data that nobody vouches for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<AttachedText>,
+    /// Limits that are narrower than the server's own; wider ones change nothing.
+    #[serde(default)]
+    pub limits: SessionLimits,
+}
+
+/// A text that comes along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AttachedText {
+    /// Where it comes from, for example `stdin`.
+    pub name: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// What a session may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionLimits {
+    /// Model calls and tool calls of a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps_max: Option<u64>,
+    /// Tokens of the session, read and written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_max: Option<u64>,
+    /// What the session costs, in billionths of a dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub money_nanos_max: Option<u64>,
+    /// The time of its model calls and tool calls, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_ms_max: Option<u64>,
+    /// The processor time of its commands, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_ms_max: Option<u64>,
+    /// Bytes that it sends to tools outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub egress_bytes_max: Option<u64>,
 }
 
 /// Says something to the agent: it begins a turn, or steers the one that runs.
@@ -25,6 +68,9 @@ pub struct CreateSession {
 pub struct SendMessage {
     /// What is said.
     pub text: String,
+    /// What the agent is told beside it, as data that nobody vouches for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<AttachedText>,
 }
 
 /// Ends a session for good.

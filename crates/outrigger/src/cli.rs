@@ -1,16 +1,20 @@
 //! The command line, as it is typed. The arguments of each command stand beside what it does.
 
 use clap::{Args, Parser, Subcommand};
+use outrigger_client::ServerClient;
 use std::path::PathBuf;
 
 use crate::command::{
-    Approve, Attach, Audit, Backup, Budget, Completions, Converse, Demo, Deny, DetachedRun, Doctor,
-    Egress, Gc, Inbox, Init, Keys, ManPages, Memory, Models, Policy, PruneSessions, RemoveSessions,
-    Restore, Run, Sandboxes, Secrets, Serve, Sessions, Skills, StopSessions, Tools, Trust,
+    Approve, Attach, Audit, Backup, Budget, Completions, Context, Converse, Demo, Deny,
+    DetachedRun, Doctor, Egress, Gc, Inbox, Init, Keys, Login, Logout, ManPages, Memory, Models,
+    Policy, PruneSessions, RemoveSessions, Restore, Run, Sandboxes, Secrets, Serve, Sessions,
+    Skills, StopSessions, Tools, Trust,
 };
 use crate::config::ModelFile;
 use crate::confinement::WorkPlace;
 use crate::exit::Outcome;
+use crate::paths::Paths;
+use crate::servers;
 use crate::terminal::{self, Ability};
 
 /// Runs AI agents with the harness outside the sandbox.
@@ -55,6 +59,18 @@ pub(crate) struct Global {
         display_order = 901
     )]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Where sessions are: a server that you are logged in to, by its name or address, or
+    /// `local` for this machine. Instead: `outrigger context use`.
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME",
+        env = "OUTRIGGER_SERVER",
+        hide_env_values = true,
+        help_heading = "Everywhere",
+        display_order = 902
+    )]
+    pub(crate) server: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -69,6 +85,13 @@ pub(crate) enum Command {
     Models(Models),
     /// Serve a page and an API on which people start agents, see what they do, and answer them.
     Serve(Box<Serve>),
+    /// Log in to a server, on which sessions are begun from then on.
+    Login(Login),
+    /// Log out of a server; its key lets nobody in any more.
+    Logout(Logout),
+    /// List the servers that you are logged in to, or choose where commands go.
+    #[command(subcommand)]
+    Context(Context),
     /// Make, list and revoke what lets people and programs in there.
     #[command(subcommand)]
     Keys(Keys),
@@ -191,7 +214,66 @@ impl Cli {
     }
 }
 
+/// Where a command is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// On this machine, whatever server is chosen.
+    Here,
+    /// Where sessions are.
+    Sessions,
+}
+
+impl Cli {
+    /// The server that the command goes to; nothing for this machine.
+    pub(crate) fn server(&self, paths: &Paths) -> Outcome<Option<ServerClient>> {
+        let place = self.command.as_ref().map_or(Place::Sessions, Command::place);
+        match place {
+            Place::Here => Ok(None),
+            Place::Sessions => servers::chosen(paths, self.global.server.as_deref()),
+        }
+    }
+}
+
 impl Command {
+    fn place(&self) -> Place {
+        match self {
+            Self::Run(_)
+            | Self::Attach(_)
+            | Self::Stop(_)
+            | Self::Rm(_)
+            | Self::Prune(_)
+            | Self::Sessions(_)
+            | Self::Inbox(_)
+            | Self::Approve(_)
+            | Self::Deny(_)
+            | Self::Budget(_)
+            | Self::Audit(_)
+            | Self::Memory(_)
+            | Self::Skills(_)
+            | Self::Egress(_)
+            | Self::Secrets(_) => Place::Sessions,
+            Self::Demo(_)
+            | Self::Init(_)
+            | Self::Models(_)
+            | Self::Serve(_)
+            | Self::Login(_)
+            | Self::Logout(_)
+            | Self::Context(_)
+            | Self::Keys(_)
+            | Self::Sandbox(_)
+            | Self::Trust(_)
+            | Self::Tools(_)
+            | Self::Policy(_)
+            | Self::Doctor(_)
+            | Self::Gc(_)
+            | Self::Backup(_)
+            | Self::Restore(_)
+            | Self::Completions(_)
+            | Self::Detached(_)
+            | Self::ManPages(_) => Place::Here,
+        }
+    }
+
     /// Whether errors are told as JSON as well.
     pub(crate) fn wants_json(&self) -> bool {
         let output = match self {
@@ -202,6 +284,9 @@ impl Command {
             Self::Budget(asked) => asked.output(),
             Self::Egress(asked) => asked.output(),
             Self::Keys(asked) => asked.output(),
+            Self::Login(asked) => asked.output,
+            Self::Logout(asked) => asked.output,
+            Self::Context(asked) => asked.output(),
             Self::Secrets(asked) => asked.output(),
             Self::Tools(asked) => asked.output(),
             Self::Trust(asked) => asked.output(),

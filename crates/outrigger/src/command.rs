@@ -1,7 +1,7 @@
 //! What each command does.
 
-mod approvals;
-mod ask;
+pub(crate) mod approvals;
+pub(crate) mod ask;
 mod ask_host;
 mod audit;
 mod backup;
@@ -18,11 +18,13 @@ pub(crate) mod finish;
 mod gc;
 mod init;
 mod keys;
+mod login;
 mod man_pages;
 mod memory;
 mod models;
 mod policy;
 mod remind;
+mod remote;
 mod run;
 mod sandbox;
 mod secrets;
@@ -35,6 +37,7 @@ mod tools;
 mod trust;
 
 use clap::CommandFactory as _;
+use outrigger_client::ServerClient;
 use std::io::Write as _;
 
 use crate::cli::{Cli, Command};
@@ -55,6 +58,7 @@ pub(crate) use egress::Egress;
 pub(crate) use gc::Gc;
 pub(crate) use init::Init;
 pub(crate) use keys::Keys;
+pub(crate) use login::{Context, Login, Logout};
 pub(crate) use man_pages::ManPages;
 pub(crate) use memory::Memory;
 pub(crate) use models::Models;
@@ -77,16 +81,23 @@ fn usage() -> Outcome<u8> {
     Ok(Kind::Usage as u8)
 }
 
-/// Does what the command line says. The code is the process's, if nothing failed.
-pub(crate) async fn execute(cli: Cli, paths: &Paths) -> Outcome<u8> {
+/// Does what the command line says, at a server if one is meant. The code is the process's, if
+/// nothing failed.
+pub(crate) async fn execute(cli: Cli, paths: &Paths, server: Option<ServerClient>) -> Outcome<u8> {
     let Some(command) = cli.command else {
         return match terminal::ability() {
             Ability::None => usage(),
+            Ability::Full | Ability::Lines if server.is_some() => {
+                Err(remote::not_there("a conversation"))
+            }
             Ability::Full | Ability::Lines => converse::execute(paths, &cli.converse).await,
         };
     };
     if cli.converse.again {
         return Err(Failure::new(Kind::Usage, "--continue stands alone or behind `run`"));
+    }
+    if let Some(server) = server {
+        return remote::execute(paths, server, command).await;
     }
     match command {
         Command::Run(run) => Box::pin(run::execute(paths, *run)).await,
@@ -113,6 +124,9 @@ pub(crate) async fn execute(cli: Cli, paths: &Paths) -> Outcome<u8> {
         Command::Skills(asked) => skills::execute(paths, asked).await,
         Command::Egress(asked) => egress::execute(paths, asked).await,
         Command::Secrets(asked) => Box::pin(secrets::execute(paths, asked)).await,
+        Command::Login(asked) => login::login(paths, asked).await,
+        Command::Logout(asked) => login::logout(paths, asked).await,
+        Command::Context(asked) => login::context(paths, asked),
         Command::Keys(asked) => keys::execute(paths, asked).await,
         Command::Serve(asked) => Box::pin(serve::execute(paths, *asked)).await,
         Command::Audit(asked) => audit::execute(paths, asked).await,

@@ -32,13 +32,15 @@ pub(crate) enum Kind {
     Storage = 15,
     /// The audit found something that was changed, or a proof does not hold.
     AuditFailed = 16,
+    /// The server can't be reached, or does not work.
+    ServerFailed = 17,
     /// Stopped by Ctrl-C.
     Interrupted = 130,
 }
 
 impl Kind {
     /// All of them, by number.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::AgentFailed,
         Self::Usage,
         Self::Auth,
@@ -51,6 +53,7 @@ impl Kind {
         Self::ModelFailed,
         Self::Storage,
         Self::AuditFailed,
+        Self::ServerFailed,
         Self::Interrupted,
     ];
 
@@ -73,6 +76,7 @@ impl Kind {
             Self::AuditFailed => {
                 "something stored is not as it was written, or a proof does not hold"
             }
+            Self::ServerFailed => "the server can't be reached, or something is wrong in it",
             Self::Interrupted => "stopped by Ctrl-C",
         }
     }
@@ -117,6 +121,9 @@ impl Kind {
             }
             Self::AuditFailed => {
                 "Keep the data directory as it is; [audit](how-to/audit.md) says what each finding means."
+            }
+            Self::ServerFailed => {
+                "Look whether it runs, and at the address that `outrigger context ls` shows; what it acknowledged is not lost. `outrigger attach` shows a session again."
             }
             Self::Interrupted => "`outrigger sessions resume` goes on where it stopped.",
         }
@@ -247,6 +254,40 @@ impl From<&outrigger_store::Error> for Failure {
             Error::NotFound { .. } => Self { kind: Kind::NotFound, ..failure },
             Error::Conflict { .. } => Self { kind: Kind::Conflict, ..failure },
             _ => failure,
+        }
+    }
+}
+
+impl From<outrigger_client::Error> for Failure {
+    fn from(error: outrigger_client::Error) -> Self {
+        use outrigger_api::ProblemCode;
+        use outrigger_client::Error;
+        match &error {
+            Error::Address(_) | Error::Read(_) => Self::from_error(Kind::Usage, &error),
+            Error::Key => Self::from_error(Kind::Auth, &error),
+            Error::Problem(problem) => {
+                let kind = match problem.code {
+                    ProblemCode::InvalidRequest
+                    | ProblemCode::MethodNotAllowed
+                    | ProblemCode::TooLarge => Kind::Usage,
+                    ProblemCode::Unauthenticated | ProblemCode::WrongOrigin => Kind::Auth,
+                    ProblemCode::NotFound => Kind::NotFound,
+                    ProblemCode::Conflict
+                    | ProblemCode::PreconditionFailed
+                    | ProblemCode::PreconditionRequired => Kind::Conflict,
+                    ProblemCode::Denied => Kind::Denied,
+                    ProblemCode::BudgetExhausted => Kind::BudgetExhausted,
+                    ProblemCode::SandboxUnavailable => Kind::SandboxUnavailable,
+                    ProblemCode::ProviderError => Kind::ModelFailed,
+                    ProblemCode::RateLimited | ProblemCode::Internal => Kind::ServerFailed,
+                };
+                let failure = Self::new(kind, problem.detail.clone());
+                problem.hints.iter().cloned().fold(failure, Self::hint)
+            }
+            Error::Machine(_)
+            | Error::Unreached { .. }
+            | Error::Broken { .. }
+            | Error::Strange { .. } => Self::from_error(Kind::ServerFailed, &error),
         }
     }
 }

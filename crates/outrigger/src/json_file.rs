@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::exit::{Failure, Kind, Outcome};
@@ -50,7 +51,10 @@ where
         let text = serde_json::to_vec_pretty(&after)
             .map_err(|error| Failure::from_error(Kind::Storage, &error))?;
         let temporary = path.with_extension("new");
-        let mut file = File::create(&temporary).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        // It may hold a key.
+        options.create(true).truncate(true).write(true).mode(0o600);
+        let mut file = options.open(&temporary).map_err(failed)?;
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
         fs::rename(&temporary, path).map_err(failed)?;
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)?;

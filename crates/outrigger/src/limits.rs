@@ -248,3 +248,21 @@ pub(crate) const SERVE_JOBS_MAX: usize = 1_024;
 /// From asking what a session that works has changed until what was kept of it is shown instead,
 /// in milliseconds.
 pub(crate) const CHANGES_MS_MAX: u64 = 20_000;
+/// Directories that were sent to a server and with which no session began yet.
+pub(crate) const UPLOADS_MAX: usize = 100;
+/// How long they are kept.
+pub(crate) const UPLOAD_MS_MAX: u64 = 24 * 3_600 * 1_000;
+/// What a file takes in an archive beside its content, at most as a rule.
+pub(crate) const ARCHIVE_HEADER_BYTES: u64 = 2_048;
+/// What a directory that was sent is known by.
+pub(crate) const SOURCE_CHARS_MAX: usize = 1_024;
+/// How often a server that is away is asked again, before that is told as an error.
+pub(crate) const RECONNECTS_MAX: u32 = 20;
+/// Before the first time; it doubles up to 32 times this.
+pub(crate) const RECONNECT_MS: u64 = 250;
+/// How often it is looked what a subagent of a server's session asks.
+pub(crate) const REMOTE_LOOK_MS: u64 = 2_000;
+/// How often it is asked how a server's session stands that is to stop.
+pub(crate) const REMOTE_POLL_MS: u64 = 250;
+/// Until a server that just began takes up what ran on it.
+pub(crate) const TAKE_UP_MS_MAX: u64 = 6_000;

@@ -39,6 +39,7 @@ mod repository;
 mod rules;
 mod sandbox;
 mod sealed_keys;
+mod servers;
 mod session;
 mod setup;
 mod shell;
@@ -73,8 +74,8 @@ fn main() -> ExitCode {
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let mut cli = cli::Cli::parse();
     let json = cli.command.as_ref().is_some_and(cli::Command::wants_json);
-    let paths = match prepared(&mut cli) {
-        Ok(paths) => paths,
+    let (paths, server) = match prepared(&mut cli) {
+        Ok(prepared) => prepared,
         Err(failure) => {
             show::failure(&failure, json);
             return failure.code();
@@ -90,7 +91,7 @@ fn main() -> ExitCode {
             return failure.code();
         }
     };
-    let outcome = runtime.block_on(command::execute(cli, &paths));
+    let outcome = runtime.block_on(command::execute(cli, &paths, server));
     // A blocked read of standard input must not keep us.
     runtime.shutdown_background();
     match outcome {
@@ -104,16 +105,21 @@ fn main() -> ExitCode {
 
 /// Leaves no key in this process, whose environment others are started with, and confines it
 /// where it drives a session: before there is another thread. Gives the places of the
-/// installation.
-fn prepared(cli: &mut cli::Cli) -> exit::Outcome<paths::Paths> {
+/// installation, and the server that the command goes to: then no session is driven here.
+fn prepared(
+    cli: &mut cli::Cli,
+) -> exit::Outcome<(paths::Paths, Option<outrigger_client::ServerClient>)> {
     let global = &cli.global;
     let paths = paths::Paths::resolve(global.data_dir.clone(), global.config.clone())?;
+    if let Some(server) = cli.server(&paths)? {
+        return Ok((paths, Some(server)));
+    }
     if let Some(asked) = cli.model() {
         hand_over::hand_over(&paths, asked)?;
     }
     cli.listen()?;
     match cli.works_in() {
-        Some(place) => confinement::enter(paths, &place),
-        None => Ok(paths),
+        Some(place) => Ok((confinement::enter(paths, &place)?, None)),
+        None => Ok((paths, None)),
     }
 }

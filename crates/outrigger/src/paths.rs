@@ -147,6 +147,11 @@ impl Paths {
         self.harness.join("scratch")
     }
 
+    /// Directories that were sent to the server, with which no session began yet.
+    pub(crate) fn uploads(&self) -> PathBuf {
+        self.harness.join("uploads")
+    }
+
     /// Which layer was made of which folder that a directory depends on.
     pub(crate) fn dependencies(&self) -> PathBuf {
         self.harness.join("dependencies")

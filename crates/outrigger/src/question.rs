@@ -85,11 +85,20 @@ impl Question {
         rules: Option<&RuleSet>,
         waiting: &PendingApproval,
     ) -> Outcome<Option<Self>> {
-        let Some((_, asked)) = waiting.asked() else { return Ok(None) };
         let change = ProposedChange::of(engine, waiting).await?;
-        let (diff, seen) = change.map(|change| (change.diff, change.seen)).unzip();
+        let change = change.map(|change| (change.diff, change.seen)).unzip();
+        Ok(Self::with(rules, waiting, change))
+    }
+
+    /// The question, with what it would make of a file, and of which one.
+    pub(crate) fn with(
+        rules: Option<&RuleSet>,
+        waiting: &PendingApproval,
+        (diff, seen): (Option<String>, Option<FileBaseline>),
+    ) -> Option<Self> {
+        let (_, asked) = waiting.asked()?;
         let (tool, given) = waiting.words();
-        Ok(Some(Self {
+        Some(Self {
             id: waiting.id(),
             session: waiting.session.clone(),
             effect: waiting.effect,
@@ -102,7 +111,7 @@ impl Question {
             changes_file: waiting.changes_file(),
             why: why(asked, rules, waiting),
             asked: asked.clone(),
-        }))
+        })
     }
 
     /// Whether it is the same one, with nothing changed of what was shown.
@@ -170,7 +179,7 @@ impl Question {
     }
 
     /// The arguments with what a person made of them.
-    fn amended(&self, draft: &str) -> String {
+    pub(crate) fn amended(&self, draft: &str) -> String {
         let arguments = serde_json::from_str::<Map<String, Value>>(&self.given);
         match arguments {
             Ok(mut arguments) if arguments.get(COMMAND).is_some_and(Value::is_string) => {

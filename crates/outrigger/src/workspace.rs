@@ -4,6 +4,7 @@
 
 use outrigger_agent::{HiddenCharPolicy, Workspace, visible};
 use outrigger_repository::{DependencyPolicy, DirectoryArchive, Error, Limits, Rules, WorkTree};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::compose::Store;
@@ -25,13 +26,17 @@ pub(crate) struct PackedDirectory {
 }
 
 /// The directory's state becomes a blob, from which a workspace is filled as often
-/// as it takes, whatever happens to the directory meanwhile.
+/// as it takes, whatever happens to the directory meanwhile. `sent`: what was packed of it
+/// elsewhere.
 pub(crate) async fn pack(
     paths: &Paths,
     config: &Config,
     store: &Store,
-    tree: WorkTree,
+    (tree, sent): (WorkTree, Option<SentDirectory>),
 ) -> Outcome<PackedDirectory> {
+    if let Some(sent) = sent {
+        return unpacked(store, tree, sent).await;
+    }
     let mut notes = Vec::new();
     let (tree, packed) = copied(paths, config, tree, &mut notes).await?;
     notes.extend(show::not_copied(&packed.left_out).into_iter().map(|it| (Tone::Warning, it)));
@@ -58,9 +63,33 @@ pub(crate) async fn pack(
     Ok(PackedDirectory { tree, workspace, dependencies, notes })
 }
 
+/// A directory that was packed elsewhere, as an archive, and what people know it by.
+#[derive(Debug)]
+pub(crate) struct SentDirectory {
+    pub(crate) archive: File,
+    /// Files and links in it.
+    pub(crate) files: u64,
+    pub(crate) source: String,
+}
+
+/// Such a directory becomes a blob. `tree` has its files.
+async fn unpacked(store: &Store, tree: WorkTree, sent: SentDirectory) -> Outcome<PackedDirectory> {
+    let SentDirectory { archive, files, source } = sent;
+    let stored = store.blobs.put_from(Box::new(archive)).await?;
+    let workspace = Workspace {
+        archive: stored.digest,
+        bytes: stored.bytes,
+        files,
+        source,
+        dependencies: Vec::new(),
+        prefix: tree.prefix.display().to_string(),
+    };
+    Ok(PackedDirectory { tree, workspace, dependencies: Vec::new(), notes: Vec::new() })
+}
+
 /// An archive of the repository that a directory is a part of; of the directory alone where
 /// all of it is too much.
-async fn copied(
+pub(crate) async fn copied(
     paths: &Paths,
     config: &Config,
     tree: WorkTree,

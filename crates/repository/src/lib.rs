@@ -8,6 +8,7 @@
 
 mod apply;
 mod change;
+mod change_archive;
 mod commits;
 mod dependencies;
 mod error;
@@ -28,10 +29,12 @@ mod patch;
 mod rules;
 mod scratch;
 pub mod toolchain;
+mod unpack;
 mod work_tree;
 
 pub use apply::{Accept, apply};
 pub use change::{Change, File};
+pub use change_archive::{read_changes, write_changes};
 pub use commits::{
     Branch, BranchOutcome, CommitProblem, CommitReview, CommitTarget, NewCommits, ObjectId,
     ObjectSet, WorkFile,
@@ -52,4 +55,5 @@ pub use pack::{DirectoryArchive, Limits, files, pack};
 pub use patch::{one_file, patch};
 pub use rules::Rules;
 pub use scratch::nameless;
+pub use unpack::unpack;
 pub use work_tree::WorkTree;

@@ -48,3 +48,9 @@ pub const PACKS_MAX: usize = 256;
 pub const BRANCH_NAMES_MAX: u32 = 100;
 /// Remotes of a repository that a sandbox is told of.
 pub const REMOTES_MAX: usize = 16;
+/// A path in an archive that comes from elsewhere.
+pub const PATH_BYTES_MAX: usize = 4_095;
+/// All contents of changes that are written back on another machine, before and after.
+pub const CHANGES_BYTES_MAX: u64 = 256 << 20;
+/// Files that they change.
+pub const CHANGES_MAX: usize = 100_000;

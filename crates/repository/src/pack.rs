@@ -62,18 +62,26 @@ pub fn pack(
         listing::list(dir, &opened, user, limits.files_max, policy)?;
     measure(&opened, &paths, limits)?;
     let left_out = left_out.iter().map(|(path, why)| format!("{}: {why}", path.display()));
-    let mut packing = ArchiveBuilder {
-        path: dir,
-        dir: &opened,
-        builder: tar::Builder::new(nameless(scratch).map_err(Error::Archive)?),
-        size: Size { limits, files: 0, bytes: 0 },
-        left_out: left_out.collect(),
-    };
+    let packed = archive(dir, (&opened, &paths), left_out.collect(), limits, scratch)?;
     let mut dependencies: Vec<_> = dependencies.into_iter().map(|path| vec![path]).collect();
     if !caches.is_empty() {
         dependencies.push(caches.into_iter().collect());
     }
-    for path in &paths {
+    Ok(DirectoryArchive { dependencies, ..packed })
+}
+
+/// Archives some paths of a directory.
+pub(crate) fn archive<'a>(
+    path: &Path,
+    (dir, paths): (&Dir, impl IntoIterator<Item = &'a PathBuf>),
+    left_out: Vec<String>,
+    limits: Limits,
+    scratch: &Path,
+) -> Result<DirectoryArchive, Error> {
+    let builder = tar::Builder::new(nameless(scratch).map_err(Error::Archive)?);
+    let size = Size { limits, files: 0, bytes: 0 };
+    let mut packing = ArchiveBuilder { path, dir, builder, size, left_out };
+    for path in paths {
         packing.add(path)?;
     }
     let ArchiveBuilder { builder, size: Size { files, bytes, .. }, left_out, .. } = packing;
@@ -82,7 +90,7 @@ pub fn pack(
         Ok(archive)
     });
     let archive = finished.map_err(Error::Archive)?;
-    Ok(DirectoryArchive { archive, files, bytes, left_out, dependencies })
+    Ok(DirectoryArchive { archive, files, bytes, left_out, dependencies: Vec::new() })
 }
 
 /// The paths of what [`pack`] would copy, relative to the directory, in order; those that are

@@ -1,14 +1,20 @@
 //! What a session changed in its workspace.
 
 use axum::Json;
+use axum::body::Body;
 use axum::extract::State as Extract;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use outrigger_agent::SessionId;
 use outrigger_api::limits::PATCH_BYTES_MAX;
 use outrigger_api::{AppliedChanges, ApplyChanges, ProblemCode, WorkspaceChanges};
 use outrigger_policy::AccessAction;
+use std::io::Read;
+use tokio::task::block_in_place;
 
-use crate::input::{Body, Name};
+use crate::input::{Body as JsonBody, Name};
+use crate::limits::PIECE_BYTES;
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
 use crate::{RequestError, Server};
@@ -26,7 +32,7 @@ pub(crate) async fn all(
     Name(session): Name,
 ) -> Result<Json<WorkspaceChanges>, RequestError> {
     let session = server.session(&person, &session, AccessAction::View).await?;
-    let taken = server.parts.disks.changes(&session).await?;
+    let taken = server.parts.changes.changes(&session).await?;
     let text = String::from_utf8_lossy(&taken.patch);
     let shown = &text[..text.floor_char_boundary(PATCH_BYTES_MAX)];
     Ok(Json(WorkspaceChanges {
@@ -50,11 +56,52 @@ pub(crate) async fn patch(
     Name(session): Name,
 ) -> Result<Response, RequestError> {
     let session = server.session(&person, &session, AccessAction::View).await?;
-    let taken = server.parts.disks.changes(&session).await?;
+    let taken = server.parts.changes.changes(&session).await?;
     let file = format!("attachment; filename=\"{session}.patch\"");
     let headers =
         [(header::CONTENT_TYPE, "text/x-patch".to_owned()), (header::CONTENT_DISPOSITION, file)];
     Ok((headers, taken.patch).into_response())
+}
+
+/// All of it as a tar archive: each file as it was beneath `before/`, and as it is beneath
+/// `after/`.
+#[utoipa::path(get, path = "/v1/sessions/{id}/changes.tar", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 200, body = Vec<u8>, content_type = "application/x-tar"),
+        ReadProblems,
+    ))]
+pub(crate) async fn archive(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+) -> Result<Response, RequestError> {
+    let session = server.session(&person, &session, AccessAction::View).await?;
+    at_rest(&server, &session).await?;
+    let archive = server.parts.changes.change_archive(&session).await?;
+    let pieces = stream::unfold(archive, async |mut archive| {
+        let mut piece = vec![0; PIECE_BYTES];
+        let read = block_in_place(|| archive.read(&mut piece));
+        match read {
+            Ok(0) => None,
+            Ok(bytes) => {
+                piece.truncate(bytes);
+                Some((Ok(piece), archive))
+            }
+            Err(error) => Some((Err(error), archive)),
+        }
+    });
+    let headers = [(header::CONTENT_TYPE, "application/x-tar")];
+    Ok((headers, Body::from_stream(pieces)).into_response())
+}
+
+/// An error while the session's turn runs: half of its work would not fit on anything.
+async fn at_rest(server: &Server, session: &SessionId) -> Result<(), RequestError> {
+    if !server.parts.engine.state(session).await?.in_turn() {
+        return Ok(());
+    }
+    let text = format!("session {session} works on it: wait until it answered, or stop it");
+    Err(RequestError::new(ProblemCode::Conflict, text))
 }
 
 /// Writes it back into the directory that the session began with, where that is this server's.
@@ -68,13 +115,9 @@ pub(crate) async fn apply(
     Extract(server): Extract<Server>,
     person: Person,
     Name(session): Name,
-    Body(asked): Body<ApplyChanges>,
+    JsonBody(asked): JsonBody<ApplyChanges>,
 ) -> Result<Json<AppliedChanges>, RequestError> {
     let session = server.session(&person, &session, AccessAction::Manage).await?;
-    let state = server.parts.engine.state(&session).await?;
-    if state.in_turn() {
-        let text = format!("session {session} works on it: wait until it answered, or stop it");
-        return Err(RequestError::new(ProblemCode::Conflict, text));
-    }
-    server.parts.disks.apply(&session, asked).await.map(Json)
+    at_rest(&server, &session).await?;
+    server.parts.changes.apply(&session, asked).await.map(Json)
 }

@@ -1,6 +1,7 @@
 //! What the server asks about the disks of a session's sandboxes.
 
 use std::fmt::Debug;
+use std::fs::File;
 
 use async_trait::async_trait;
 use outrigger_agent::{FileBaseline, Seq, SessionId};
@@ -10,14 +11,21 @@ use outrigger_api::{
 
 use crate::RequestError;
 
-/// Looks into the sandboxes of sessions, and copies or sets back their disks.
+/// Takes out what sessions changed.
 #[async_trait]
-pub trait SessionDisks: Send + Sync + Debug {
+pub trait SessionChanges: Send + Sync + Debug {
     /// What a session changed in its workspace, as it is now.
     ///
     /// # Errors
     /// Where its sandbox can't be reached.
     async fn changes(&self, session: &SessionId) -> Result<TakenChanges, RequestError>;
+
+    /// What a session changed, as an archive with which it is written back on another machine:
+    /// each file as it was beneath `before/`, and as it is beneath `after/`.
+    ///
+    /// # Errors
+    /// Where its sandbox can't be reached, or is gone.
+    async fn change_archive(&self, session: &SessionId) -> Result<File, RequestError>;
 
     /// Writes what a session changed back into the directory that it began with: all of it or
     /// nothing. What programs run or obey by themselves has to be accepted.
@@ -29,7 +37,11 @@ pub trait SessionDisks: Send + Sync + Debug {
         session: &SessionId,
         asked: ApplyChanges,
     ) -> Result<AppliedChanges, RequestError>;
+}
 
+/// Looks into the sandboxes of sessions, and copies or sets back their disks.
+#[async_trait]
+pub trait SessionDisks: Send + Sync + Debug {
     /// What is in a folder of its sandbox, as it is now.
     ///
     /// # Errors

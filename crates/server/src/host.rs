@@ -4,8 +4,9 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use outrigger_agent::SessionId;
-use outrigger_api::{CreateSession, ServerInfo};
+use outrigger_api::{CreateSession, ServerInfo, UploadedWorkspace};
 use outrigger_policy::{AccessRules, Directory};
+use std::fs::File;
 use std::sync::Arc;
 
 use crate::RequestError;
@@ -40,6 +41,18 @@ pub trait SessionHost: Send + Sync + Debug {
         request: CreateSession,
     ) -> Result<(), RequestError>;
 
+    /// Makes room for a directory that a person sends.
+    ///
+    /// # Errors
+    /// Where too many wait already, or there is no room.
+    async fn begin_upload(&self, person: &str) -> Result<Upload, RequestError>;
+
+    /// Looks through what was sent: from then on a session can begin with it.
+    ///
+    /// # Errors
+    /// Where it is no archive of a directory, or one that is too large; then it is gone.
+    async fn end_upload(&self, id: &str) -> Result<UploadedWorkspace, RequestError>;
+
     /// Something was appended to a session: it is driven until it waits again, here unless
     /// another process does. Safe to call at any time.
     ///
@@ -49,4 +62,15 @@ pub trait SessionHost: Send + Sync + Debug {
 
     /// Whether anybody drives a session whose turn runs.
     fn is_driven(&self, session: &SessionId) -> bool;
+}
+
+/// A directory that is being sent.
+#[derive(Debug)]
+pub struct Upload {
+    /// By which it is named.
+    pub id: String,
+    /// Where its archive is written, as tar(1) writes one.
+    pub archive: File,
+    /// Bytes of the archive.
+    pub bytes_max: u64,
 }

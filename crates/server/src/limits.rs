@@ -28,3 +28,5 @@ pub const BEARER_MS_DEFAULT: u64 = 90 * 24 * 3_600 * 1_000;
 pub const SHARES_MAX: usize = 50;
 /// A stream ends after so long, and whoever follows begins again where it was.
 pub const STREAM_MS_MAX: u64 = 3_600_000;
+/// Bytes of an archive that are read and sent at once.
+pub const PIECE_BYTES: usize = 64 << 10;

@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 
 use crate::page::Files;
 use crate::{
-    RequestError, Server, approvals, audit, budgets, changes, checkpoints, events, files, limits,
-    login, memory, metrics, page, people, proposals, rules, secrets, sessions,
+    RequestError, Server, approvals, audit, budgets, changes, checkpoints, events, files, journal,
+    limits, login, memory, metrics, page, people, proposals, rules, secrets, sessions, workspaces,
 };
 
 /// What stands above the generated parts of the document.
@@ -63,8 +63,11 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(events::list))
         .routes(routes!(events::follow))
         .routes(routes!(events::all))
+        .routes(routes!(journal::page))
+        .routes(routes!(workspaces::upload))
         .routes(routes!(changes::all))
         .routes(routes!(changes::patch))
+        .routes(routes!(changes::archive))
         .routes(routes!(changes::apply))
         .routes(routes!(audit::verify))
         .routes(routes!(files::folder))

@@ -162,8 +162,10 @@ pub(crate) async fn say(
         return Err(RequestError::new(ProblemCode::InvalidRequest, text));
     }
     let session = server.session(&person, &session, AccessAction::Speak).await?;
-    let message = Message::new(Author::Person(person.name), said.text);
-    server.parts.engine.say(&session, message).await?;
+    let data = said.data.into_iter().map(|it| Message::new(Author::Untrusted(it.name), it.text));
+    for message in data.chain([Message::new(Author::Person(person.name), said.text)]) {
+        server.parts.engine.say(&session, message).await?;
+    }
     woken(&server, &session).await
 }
 

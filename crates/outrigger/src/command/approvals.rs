@@ -2,7 +2,7 @@
 //! be done, and the person's answer.
 
 use clap::Args;
-use outrigger_agent::{Answer, FileBaseline, SessionId};
+use outrigger_agent::{Answer, SessionId};
 use outrigger_engine::AnswerRequest;
 use serde_json::json;
 use std::time::Duration;
@@ -78,12 +78,16 @@ pub(crate) async fn inbox(paths: &Paths, asked: Inbox) -> Outcome<u8> {
 }
 
 async fn all(store: &Store, output: Output) -> Outcome<u8> {
-    let waiting = PendingApproval::all(&*store.journal).await?;
+    show_all(&PendingApproval::all(&*store.journal).await?, output)
+}
+
+/// Shows all that wait.
+pub(crate) fn show_all(waiting: &[PendingApproval], output: Output) -> Outcome<u8> {
     if output.json.is_some() {
-        show::line(&waiting::list(&waiting))?;
+        show::line(&waiting::list(waiting))?;
         return Ok(0);
     }
-    for one in &waiting {
+    for one in waiting {
         let lines = one.lines();
         lines.iter().take(limits::INBOX_LINES_MAX).try_for_each(|line| show::counted_row(line))?;
         if let Some(more @ 1..) = lines.len().checked_sub(limits::INBOX_LINES_MAX) {
@@ -109,20 +113,29 @@ async fn one(paths: &Paths, store: &Store, id: &str, output: Output) -> Outcome<
         return Err(over(&waiting));
     }
     let change = change(paths, store, &waiting).await?;
+    show_one(&waiting, change.as_ref().map(|it| (it.diff.as_str(), it.name())), output)
+}
+
+/// Shows one that waits: `change` is the diff of a file, and by which name that was looked at.
+pub(crate) fn show_one(
+    waiting: &PendingApproval,
+    change: Option<(&str, String)>,
+    output: Output,
+) -> Outcome<u8> {
     if output.json.is_some() {
         let mut object = waiting.object();
         object["type"] = json!("waiting");
-        object["diff"] = json!(change.as_ref().map(|change| &change.diff));
-        object["seen"] = json!(change.as_ref().map(ProposedChange::name));
+        object["diff"] = json!(change.as_ref().map(|(diff, _)| diff));
+        object["seen"] = json!(change.as_ref().map(|(_, name)| name));
         show::line(&object)?;
         return Ok(0);
     }
     waiting.lines().iter().try_for_each(|line| show::out(&show::inert(line)))?;
     let screen = Screen::new(output);
     let mut answer = format!("outrigger approve {}", waiting.id());
-    if let Some(change) = &change {
-        screen.whole_diff(&change.diff);
-        answer.push_str(&format!(" --seen {}", change.name()));
+    if let Some((diff, name)) = change {
+        screen.whole_diff(diff);
+        answer.push_str(&format!(" --seen {name}"));
     }
     screen.note(Tone::Detail, format!("answer: {answer}"));
     Ok(0)
@@ -145,7 +158,7 @@ async fn change(
     change
 }
 
-fn over(waiting: &PendingApproval) -> Failure {
+pub(crate) fn over(waiting: &PendingApproval) -> Failure {
     Failure::new(Kind::Conflict, format!("nobody is asked about {} any more", waiting.id()))
         .hint(format!("`outrigger sessions show {}` says what became of it.", waiting.session))
 }
@@ -164,7 +177,9 @@ pub(crate) async fn approve(paths: &Paths, asked: Approve) -> Outcome<u8> {
             let seen = match change {
                 None => None,
                 Some(change) => {
-                    Some(looked_at(change, asked.seen.as_deref(), &waiting, screen).await?)
+                    let of = (change.diff.as_str(), change.name());
+                    looked_at((of.0, &of.1), asked.seen.as_deref(), &waiting, &screen).await?;
+                    Some(change.seen)
                 }
             };
             Answer::Approved { rule_set, seen, standing: None }
@@ -174,16 +189,16 @@ pub(crate) async fn approve(paths: &Paths, asked: Approve) -> Outcome<u8> {
     answered(paths, &store, &waiting, (answer, said), (asked.later, asked.output)).await
 }
 
-/// What the person approves is what they saw: they say so, or are shown it now.
-async fn looked_at(
-    change: ProposedChange,
+/// What the person approves is what they saw: they say so, or are shown the diff now.
+pub(crate) async fn looked_at(
+    (diff, name): (&str, &str),
     seen: Option<&str>,
     waiting: &PendingApproval,
-    screen: Screen,
-) -> Outcome<FileBaseline> {
+    screen: &Screen,
+) -> Outcome {
     let look = format!("`outrigger inbox {}` shows what it would change.", waiting.id());
     match seen {
-        Some(seen) if seen == change.name() => Ok(change.seen),
+        Some(seen) if seen == name => Ok(()),
         Some(_) => Err(Failure::new(
             Kind::Conflict,
             "the file is not the one that was looked at: it changed since",
@@ -191,9 +206,9 @@ async fn looked_at(
         .hint(look)),
         // A question that nobody is shown is not asked.
         None if screen.can_ask() => {
-            screen.whole_diff(&change.diff);
+            screen.whole_diff(diff);
             match screen.ask("Approve this change?").await? {
-                true => Ok(change.seen),
+                true => Ok(()),
                 false => Err(Failure::new(Kind::Denied, "not approved; it still waits")),
             }
         }

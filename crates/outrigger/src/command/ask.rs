@@ -4,6 +4,7 @@
 //! Owns that nothing is answered that was not shown, and that what nobody answers stays in the
 //! inbox. Asks nobody where there is no terminal.
 
+use async_trait::async_trait;
 use outrigger_agent::{Cause, Event, Record, Seq, SessionId};
 use outrigger_engine::{Engine, Error, RuleSource};
 use outrigger_policy::Verdict;
@@ -20,12 +21,87 @@ use crate::rules::ConfiguredRules;
 use crate::show::{Screen, Tone};
 use crate::waiting::PendingApproval;
 
+/// Where the questions of a session come from, and where answers go.
+#[async_trait(?Send)]
+pub(crate) trait QuestionSource {
+    /// The first question, of the session or of a subagent, that was not left.
+    async fn first(&self, left: &BTreeSet<String>) -> Outcome<Option<Question>>;
+
+    /// Takes an answer in. `standing`: the effect about which the same was answered before.
+    async fn answer(
+        &self,
+        question: &Question,
+        decision: &Decision,
+        standing: Option<Seq>,
+    ) -> Outcome<AnswerReceipt>;
+
+    /// Where a session stands.
+    async fn head(&self, session: &SessionId) -> Outcome<Seq>;
+
+    /// Whether the question of that name is still asked.
+    async fn is_asked(&self, id: &str) -> Outcome<bool>;
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AnswerReceipt {
+    Taken,
+    /// It is asked as it stands now, or not any more; why.
+    Over(String),
+    /// Somebody else has to answer; why.
+    NotEntitled(String),
+}
+
+/// The questions of a session that this process drives.
+pub(crate) struct OwnQuestions<'a> {
+    pub(crate) paths: &'a Paths,
+    pub(crate) engine: &'a Engine,
+    pub(crate) journal: &'a dyn Journal,
+    pub(crate) session: &'a SessionId,
+}
+
+#[async_trait(?Send)]
+impl QuestionSource for OwnQuestions<'_> {
+    async fn first(&self, left: &BTreeSet<String>) -> Outcome<Option<Question>> {
+        let waiting = PendingApproval::below(self.journal, self.session).await?;
+        let rules = ConfiguredRules::read(self.paths)?.current().ok();
+        for one in waiting.iter().filter(|one| !left.contains(&one.id())) {
+            if let Some(question) = Question::of(self.engine, rules.as_ref(), one).await? {
+                return Ok(Some(question));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn answer(
+        &self,
+        question: &Question,
+        decision: &Decision,
+        standing: Option<Seq>,
+    ) -> Outcome<AnswerReceipt> {
+        let given = question.answer(decision, standing);
+        match self.engine.answer(&question.session, given).await {
+            Ok(()) => Ok(AnswerReceipt::Taken),
+            Err(error @ Error::Unanswerable { .. }) => Ok(AnswerReceipt::Over(error.to_string())),
+            Err(error @ Error::NotEntitled { .. }) => {
+                Ok(AnswerReceipt::NotEntitled(error.to_string()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn head(&self, session: &SessionId) -> Outcome<Seq> {
+        Ok(self.journal.head(session).await?)
+    }
+
+    async fn is_asked(&self, id: &str) -> Outcome<bool> {
+        Ok(PendingApproval::find(self.journal, id).await?.asked().is_some())
+    }
+}
+
 /// Whoever asks the questions of one session.
-pub(crate) struct Asker<'a> {
-    paths: &'a Paths,
-    engine: &'a Engine,
-    journal: &'a dyn Journal,
-    session: &'a SessionId,
+pub(crate) struct Asker<S> {
+    source: S,
     open: Option<OpenQuestion>,
     /// What nobody is asked about any more here: it waits in the inbox.
     left: BTreeSet<String>,
@@ -69,15 +145,10 @@ pub(crate) fn asks(record: &Record) -> bool {
     }
 }
 
-impl<'a> Asker<'a> {
-    pub(crate) fn new(
-        paths: &'a Paths,
-        engine: &'a Engine,
-        journal: &'a dyn Journal,
-        session: &'a SessionId,
-    ) -> Self {
+impl<S: QuestionSource> Asker<S> {
+    pub(crate) fn new(source: S) -> Self {
         let (left, standing) = (BTreeSet::new(), StandingAnswers::default());
-        Self { paths, engine, journal, session, open: None, left, standing }
+        Self { source, open: None, left, standing }
     }
 
     /// Whether somebody looks at a question.
@@ -93,23 +164,19 @@ impl<'a> Asker<'a> {
         if self.open.is_some() {
             return Ok(AskOutcome::Open);
         }
-        let waiting = PendingApproval::below(self.journal, self.session).await?;
-        let rules = ConfiguredRules::read(self.paths)?.current().ok();
-        for one in waiting.iter().filter(|one| !self.left.contains(&one.id())) {
-            let Some(question) = Question::of(self.engine, rules.as_ref(), one).await? else {
-                continue;
-            };
-            if let Some(before) = self.standing.covers(&question) {
-                let given = question.answer(&Decision::Yes, Some(before));
-                self.engine.answer(&question.session, given).await?;
+        let Some(question) = self.source.first(&self.left).await? else {
+            return Ok(AskOutcome::Left);
+        };
+        if let Some(before) = self.standing.covers(&question) {
+            let answered = self.source.answer(&question, &Decision::Yes, Some(before)).await?;
+            if answered == AnswerReceipt::Taken {
                 screen.note(Tone::Good, format!("  ● approved as before: {}", question.title()));
                 return Ok(AskOutcome::Answered);
             }
-            let head = self.journal.head(&question.session).await?;
-            self.put(question, head, screen).await;
-            return Ok(AskOutcome::Open);
         }
-        Ok(AskOutcome::Left)
+        let head = self.source.head(&question.session).await?;
+        self.put(question, head, screen).await;
+        Ok(AskOutcome::Open)
     }
 
     async fn put(&mut self, question: Question, head: Seq, screen: &Screen) {
@@ -145,12 +212,11 @@ impl<'a> Asker<'a> {
     /// Whether the question was answered elsewhere, or is over.
     pub(crate) async fn is_over(&mut self, screen: &Screen) -> Outcome<bool> {
         let Some(open) = &mut self.open else { return Ok(false) };
-        let head = self.journal.head(&open.question.session).await?;
+        let head = self.source.head(&open.question.session).await?;
         if std::mem::replace(&mut open.head, head) == head {
             return Ok(false);
         }
-        let waiting = PendingApproval::find(self.journal, &open.question.id).await?;
-        let over = waiting.asked().is_none();
+        let over = !self.source.is_asked(&open.question.id).await?;
         if over {
             screen.note(Tone::Detail, "  it was answered elsewhere");
             self.open = None;
@@ -196,19 +262,18 @@ impl<'a> Asker<'a> {
 
     async fn answer(&mut self, decision: &Decision, screen: &Screen) -> Outcome<AskOutcome> {
         let Some(open) = self.open.take() else { return Ok(AskOutcome::Open) };
-        let given = open.question.answer(decision, None);
-        match self.engine.answer(&open.question.session, given).await {
-            Ok(()) => {}
+        match self.source.answer(&open.question, decision, None).await? {
+            AnswerReceipt::Taken => {}
             // It is asked again as it stands now, or not any more.
-            Err(error @ (Error::Unanswerable { .. } | Error::NotEntitled { .. })) => {
-                screen.note(Tone::Warning, format!("! {error}"));
-                if matches!(error, Error::NotEntitled { .. }) {
-                    self.left.insert(open.question.id);
-                    return Ok(AskOutcome::Left);
-                }
+            AnswerReceipt::Over(why) => {
+                screen.note(Tone::Warning, format!("! {why}"));
                 return Ok(AskOutcome::Answered);
             }
-            Err(error) => return Err(error.into()),
+            AnswerReceipt::NotEntitled(why) => {
+                screen.note(Tone::Warning, format!("! {why}"));
+                self.left.insert(open.question.id);
+                return Ok(AskOutcome::Left);
+            }
         }
         if *decision == Decision::Always {
             self.standing.add(&open.question);

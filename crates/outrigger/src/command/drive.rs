@@ -6,7 +6,7 @@ use outrigger_store::{Journal, Retry, load_all};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 
-use super::ask::{AskOutcome, Asker, asks};
+use super::ask::{AskOutcome, Asker, OwnQuestions, asks};
 use super::ask_host::HostAsker;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
@@ -30,7 +30,8 @@ impl Interrupts {
         Ok(Self { interrupt, terminate: listen(SignalKind::terminate())? })
     }
 
-    async fn next(&mut self) {
+    /// Ends when one comes.
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -73,7 +74,7 @@ pub(crate) async fn drive(
     let host = EmbeddedHost::new(engine.clone());
     let mut shown = after;
     learn_before(driving, &mut shown, screen).await?;
-    let mut asker = Asker::new(paths, engine, journal, session);
+    let mut asker = Asker::new(OwnQuestions { paths, engine, journal, session });
     let mut hosts = HostAsker::new(paths, engine, screen);
     host.poke(session)?;
     let (mut interrupted, mut ticks) = (0, screen.ticks());

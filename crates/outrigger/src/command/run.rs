@@ -93,21 +93,9 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         let judged = trust::settle(paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
         messages.extend(judged.into_iter().filter_map(JudgedFile::message));
     }
-    let reading = tokio::task::spawn_blocking(piped);
-    let read = screen.during("reading standard input to its end", reading).await;
-    let read = read.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))??;
-    let text = match (run.task.as_str(), read) {
-        ("-", text) => text.unwrap_or_default(),
-        (_, context) => {
-            let message = |text| Message::new(Author::Untrusted("stdin".to_owned()), text);
-            messages.extend(context.map(message));
-            run.task
-        }
-    };
-    if text.trim().is_empty() {
-        return Err(Failure::new(Kind::Usage, "the task is empty")
-            .hint("Say what to do: `outrigger run \"Repair the failing test\"`, or `-` and the task on standard input."));
-    }
+    let (text, context) = task_and_context(&run.task, &mut screen).await?;
+    let message = |text| Message::new(Author::Untrusted(STDIN.to_owned()), text);
+    messages.extend(context.map(message));
     let pictures = picture::keep(paths, pictures).await?;
     messages.push(Message { pictures, ..session::said(text) });
     let Some(model) = model else {
@@ -118,11 +106,33 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         return go_on(paths, last.session.as_str(), how, run.output).await;
     };
     let (who, apply, name) = (session::WHO.to_owned(), run.apply, run.name);
-    let task = Task { who, tree, messages, apply, model, name, driver };
+    let task = Task { who, tree, sent: None, messages, apply, model, name, driver };
     start(paths, &config, task, run.output).await
 }
 
-fn no_session(dir: &Path) -> Failure {
+/// What piped standard input is called.
+pub(crate) const STDIN: &str = "stdin";
+
+/// The task, and what is piped beside it.
+pub(crate) async fn task_and_context(
+    task: &str,
+    screen: &mut Screen,
+) -> Outcome<(String, Option<String>)> {
+    let reading = tokio::task::spawn_blocking(piped);
+    let read = screen.during("reading standard input to its end", reading).await;
+    let read = read.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))??;
+    let (text, context) = match task {
+        "-" => (read.unwrap_or_default(), None),
+        task => (task.to_owned(), read),
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::new(Kind::Usage, "the task is empty")
+            .hint("Say what to do: `outrigger run \"Repair the failing test\"`, or `-` and the task on standard input."));
+    }
+    Ok((text, context))
+}
+
+pub(crate) fn no_session(dir: &Path) -> Failure {
     Failure::new(Kind::NotFound, format!("there is no session of {} yet", dir.display()))
         .hint("Without --continue a new one begins; `outrigger sessions ls` lists all of them.")
 }

@@ -12,6 +12,7 @@ mod host;
 mod jobs;
 mod marks;
 mod secrets;
+mod uploads;
 
 use clap::Args;
 use outrigger_engine::{Feed, SystemClock};
@@ -133,6 +134,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         usual: context.config.usual(),
         store: paths.harness().to_owned(),
         host: Arc::new(host.clone()),
+        changes: Arc::clone(&disks) as _,
         disks,
         secrets: Arc::new(HostSecrets::new(Arc::clone(&context), jobs.clone())),
         clock: Arc::new(SystemClock),

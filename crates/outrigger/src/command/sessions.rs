@@ -26,10 +26,15 @@ use crate::{picture, session};
 
 pub(crate) use attach::{Attach, attach};
 pub(super) use cancel::wind_down;
+pub(crate) use fork::{CheckpointLine, print as print_checkpoints};
+pub(crate) use ls::{Ls, SessionLine, print as print_sessions};
+pub(crate) use patch::{Diff, WriteBack, print as print_patch};
 pub(crate) use prune::{PruneSessions, prune};
 pub(crate) use remove::{RemoveSessions, rm};
 pub(super) use remove::{Remover, gone};
 pub(super) use resume::{GoOn, More, go_on};
+pub(crate) use share::{ShareSession, print as print_shares};
+pub(crate) use show::{Show, lines, summary};
 pub(crate) use stop::{StopSessions, stop};
 
 #[derive(Debug, Subcommand)]
@@ -45,7 +50,7 @@ pub(crate) enum Sessions {
     /// Print the patch of what a session changed.
     Diff(patch::Diff),
     /// Write what a session changed back to its directory, now or once more.
-    Apply(patch::Write),
+    Apply(patch::WriteBack),
     /// Stop what sessions do now. They can go on later.
     Stop(StopSessions),
     /// Print a session's events.

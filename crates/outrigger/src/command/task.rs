@@ -21,7 +21,7 @@ use crate::project_content::ProjectContent;
 use crate::project_servers::ServerContent;
 use crate::session::Lock;
 use crate::show::{Screen, Tone};
-use crate::workspace::{self, PackedDirectory};
+use crate::workspace::{self, PackedDirectory, SentDirectory};
 use crate::{abandoned, image, network, outside, project, project_servers, session, skills};
 
 /// A task, ready to be done.
@@ -31,6 +31,8 @@ pub(crate) struct Task {
     pub(crate) who: String,
     /// What is copied, and where in it the person works.
     pub(crate) tree: WorkTree,
+    /// What is the copy, where that was made on another machine.
+    pub(crate) sent: Option<SentDirectory>,
     pub(crate) messages: Vec<Message>,
     pub(crate) apply: Apply,
     pub(crate) model: ModelChoice,
@@ -116,7 +118,7 @@ pub(crate) async fn open(
     };
     price(config, &store, &mut opened, &task.who).await?;
     task.model.reason().into_iter().for_each(|text| screen.note(Tone::Detail, text));
-    let packing = workspace::pack(paths, config, &store, task.tree);
+    let packing = workspace::pack(paths, config, &store, (task.tree, task.sent));
     let packed = screen.during("copying the directory", packing).await?;
     let PackedDirectory { tree, mut workspace, dependencies, notes } = packed;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));

@@ -53,6 +53,7 @@ mod secrets;
 mod serve;
 mod serve_memory;
 mod serve_people;
+mod serve_remote;
 mod sessions;
 mod skills;
 mod sockets;

@@ -14,14 +14,25 @@ pub(crate) struct Served {
     process: Running,
     pub(crate) url: String,
     link: String,
+    dir: PathBuf,
+    script: String,
 }
 
 impl Served {
     pub(crate) fn new(world: World, dir: &Path, script: &str) -> Self {
-        let (process, url, link) = begin(&world, dir, script);
-        let served = Self { world, process, url, link };
+        let (process, url, link) = begin(&world, dir, script, "127.0.0.1:0");
+        let (dir, script) = (dir.to_owned(), script.to_owned());
+        let served = Self { world, process, url, link, dir, script };
         served.login();
         served
+    }
+
+    /// Kills the server, and begins another one at the same address.
+    pub(crate) fn restart(&mut self) {
+        self.process.signal(Signal::KILL);
+        until("it is dead", || self.process.has_ended().then_some(()));
+        let address = self.url.strip_prefix("http://").unwrap();
+        self.process = begin(&self.world, &self.dir, &self.script, address).0;
     }
 
     /// What a client of the system says and hears: status and body.
@@ -82,9 +93,9 @@ impl Served {
     }
 }
 
-fn begin(world: &World, dir: &Path, script: &str) -> (Running, String, String) {
+fn begin(world: &World, dir: &Path, script: &str, at: &str) -> (Running, String, String) {
     let dir = dir.display().to_string();
-    let args = ["serve", "--listen", "127.0.0.1:0", "--dir", &dir, "--script", script, "--json"];
+    let args = ["serve", "--listen", at, "--dir", &dir, "--script", script, "--json"];
     let mut process = world.start(&args);
     let mut first = String::new();
     BufReader::new(process.stdout()).read_line(&mut first).unwrap();

@@ -22,16 +22,18 @@ night = ["person:noa"]
 const NAMES: [&str; 8] = ["ada", "bob", "vic", "ann", "abe", "lea", "uli", "noa"];
 
 /// What each address of a session is for. One that is not here fails the test.
-const ACTIONS: [(&str, &str, AccessAction); 18] = [
+const ACTIONS: [(&str, &str, AccessAction); 20] = [
     ("get", "", AccessAction::View),
     ("get", "/audit", AccessAction::View),
     ("get", "/changes", AccessAction::View),
     ("get", "/changes.patch", AccessAction::View),
+    ("get", "/changes.tar", AccessAction::View),
     ("get", "/checkpoints", AccessAction::View),
     ("get", "/effects/{effect}/rules", AccessAction::View),
     ("get", "/events", AccessAction::View),
     ("get", "/files", AccessAction::View),
     ("get", "/files/content", AccessAction::View),
+    ("get", "/journal", AccessAction::View),
     ("get", "/stream", AccessAction::View),
     ("post", "/messages", AccessAction::Speak),
     ("post", "/interrupt", AccessAction::Speak),

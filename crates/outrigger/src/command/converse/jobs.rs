@@ -79,6 +79,7 @@ pub(super) fn begin(context: Context, message: Message) -> Job {
         let task = Task {
             who: session::WHO.to_owned(),
             tree,
+            sent: None,
             messages,
             apply: Apply::default(),
             model: context.model.clone(),

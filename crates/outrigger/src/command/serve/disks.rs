@@ -8,15 +8,16 @@ use outrigger_api::{AppliedChanges, ApplyChanges, CheckpointInfo, FileContent, F
 use outrigger_engine::{Engine, SessionCheckpoint};
 use outrigger_repository::{Accept, Change};
 use outrigger_sandbox::Sandbox;
-use outrigger_server::{FilePreview, RequestError, SessionDisks, TakenChanges};
+use outrigger_server::{FilePreview, RequestError, SessionChanges, SessionDisks, TakenChanges};
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::context::ServeContext;
 use super::files;
-use super::host::Host;
+use super::host::{Host, QuietSession};
 use super::jobs::Jobs;
 use crate::change::ProposedChange;
 use crate::command::finish::{first_sandbox, since};
@@ -82,6 +83,28 @@ impl Disks {
         looked
     }
 
+    /// What changed, with which it is written back elsewhere.
+    async fn archived(&self, session: &SessionId) -> Outcome<File> {
+        let quiet = self.host.quiet(session).await?;
+        let changes = self.taken(&quiet, session).await;
+        quiet.rest(session).await;
+        let (changes, scratch) = (changes?, self.context.paths.scratch());
+        let written = outrigger_repository::write_changes(&changes, &scratch);
+        written.map_err(|error| repository::failed(&scratch, &error))
+    }
+
+    /// What changed in the sandbox of a session that stays as it is meanwhile.
+    async fn taken(&self, quiet: &QuietSession, session: &SessionId) -> Outcome<Vec<Change>> {
+        let state = quiet.engine.state(session).await?;
+        let changes = self.context.finish(&quiet.engine, session).changes(&state).await?;
+        let changes = changes.ok_or_else(|| {
+            let text = "there is no sandbox any more to take the changes from";
+            Failure::new(Kind::SandboxUnavailable, text)
+                .hint("The patch has what was kept of them.")
+        })?;
+        Ok(changes.changed)
+    }
+
     /// Writes back what changed since it was written back last.
     async fn written_back(
         &self,
@@ -92,15 +115,10 @@ impl Disks {
         quiet.is_ours(session)?;
         let state = quiet.engine.state(session).await?;
         let dir = self.source(session, &state)?;
-        let changes = self.context.finish(&quiet.engine, session).changes(&state).await;
+        let changes = self.taken(&quiet, session).await;
         quiet.rest(session).await;
-        let changes = changes?.ok_or_else(|| {
-            let text = "there is no sandbox any more to take the changes from";
-            Failure::new(Kind::SandboxUnavailable, text)
-                .hint("The patch has what was kept of them.")
-        })?;
         let before = self.applied().get(session).cloned().unwrap_or_default();
-        let changes = since(&before, changes.changed);
+        let changes = since(&before, changes?);
         let accept = if asked.accept_hazards { Accept::Named } else { Accept::Nothing };
         own_files::stay_untouched(&self.context.paths, &dir, &changes)?;
         outrigger_repository::apply(&dir, &changes, accept)
@@ -187,10 +205,15 @@ fn told(checkpoint: SessionCheckpoint) -> CheckpointInfo {
 }
 
 #[async_trait]
-impl SessionDisks for Disks {
+impl SessionChanges for Disks {
     async fn changes(&self, session: &SessionId) -> Result<TakenChanges, RequestError> {
         let (disks, session) = (self.clone(), session.clone());
         self.jobs.ask(move || async move { disks.changed(&session).await }.boxed_local()).await
+    }
+
+    async fn change_archive(&self, session: &SessionId) -> Result<File, RequestError> {
+        let (disks, session) = (self.clone(), session.clone());
+        self.jobs.ask(move || async move { disks.archived(&session).await }.boxed_local()).await
     }
 
     async fn apply(
@@ -203,7 +226,10 @@ impl SessionDisks for Disks {
             .ask(move || async move { disks.written_back(&session, asked).await }.boxed_local())
             .await
     }
+}
 
+#[async_trait]
+impl SessionDisks for Disks {
     async fn folder(&self, session: &SessionId, path: String) -> Result<FileList, RequestError> {
         let (disks, session) = (self.clone(), session.clone());
         self.jobs

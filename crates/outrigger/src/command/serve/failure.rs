@@ -15,9 +15,11 @@ pub(super) fn told(failure: Failure) -> RequestError {
         Kind::Denied => ProblemCode::Denied,
         Kind::SandboxUnavailable => ProblemCode::SandboxUnavailable,
         Kind::Auth | Kind::ModelFailed => ProblemCode::ProviderError,
-        Kind::AgentFailed | Kind::Storage | Kind::AuditFailed | Kind::Interrupted => {
-            ProblemCode::Internal
-        }
+        Kind::AgentFailed
+        | Kind::Storage
+        | Kind::AuditFailed
+        | Kind::ServerFailed
+        | Kind::Interrupted => ProblemCode::Internal,
     };
     let retryable = matches!(code, ProblemCode::SandboxUnavailable | ProblemCode::ProviderError);
     let error = RequestError { retryable, ..RequestError::new(code, failure.message) };

@@ -6,10 +6,10 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use outrigger_agent::{Author, Message, Seq, SessionId};
-use outrigger_api::{CreateSession, ServerInfo, ServerRights};
+use outrigger_api::{CreateSession, ServerInfo, ServerRights, SessionLimits, UploadedWorkspace};
 use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
 use outrigger_policy::{AccessRules, Directory};
-use outrigger_server::{RequestError, SessionHost};
+use outrigger_server::{RequestError, SessionHost, Upload};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
@@ -19,6 +19,7 @@ use super::context::ServeContext;
 use super::failure;
 use super::jobs::Jobs;
 use super::marks::Marks;
+use super::uploads::{TakenUpload, Uploads};
 use crate::command::detach::Driver;
 use crate::command::task::{self, OpenedTask, Task};
 use crate::compose;
@@ -75,6 +76,7 @@ struct Inner {
     context: Arc<ServeContext>,
     feed: Feed,
     marks: Marks,
+    uploads: Uploads,
     held: StdMutex<HashMap<SessionId, Slot>>,
     jobs: Jobs,
 }
@@ -82,7 +84,8 @@ struct Inner {
 impl Host {
     pub(super) fn new(context: Arc<ServeContext>, feed: Feed, jobs: Jobs) -> Self {
         let (marks, held) = (Marks::new(&context.paths), StdMutex::default());
-        Self(Arc::new(Inner { context, feed, marks, held, jobs }))
+        let uploads = Uploads::new(&context.paths, &context.config);
+        Self(Arc::new(Inner { context, feed, marks, uploads, held, jobs }))
     }
 
     /// Goes on with what a server left in the middle of its work. Gives how many those are.
@@ -232,13 +235,28 @@ impl Host {
         }
         let (config, model) = chosen(config, model, &asked)?;
         let screen = Screen::keeping();
-        let tree = workspace::tree(dir)?;
-        let judged = trust::settle(paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
-        let mut messages: Vec<_> = judged.into_iter().filter_map(JudgedFile::message).collect();
+        let upload = asked.workspace.as_ref();
+        let upload = upload.map(|sent| self.0.uploads.take(person, &sent.id)).transpose()?;
+        let (tree, mut messages, sent) = match (&upload, &asked.workspace) {
+            (Some(upload), Some(sent)) => {
+                let tree = upload.tree(&sent.prefix)?;
+                let messages = TakenUpload::messages(&tree, sent, person);
+                (tree, messages, Some(upload.content(&sent.source)?))
+            }
+            _ => {
+                let tree = workspace::tree(dir)?;
+                let all = ProjectFile::all(&tree);
+                let judged = trust::settle(paths, &tree.top, all, &screen).await?;
+                (tree, judged.into_iter().filter_map(JudgedFile::message).collect(), None)
+            }
+        };
+        let data = asked.data.into_iter();
+        messages.extend(data.map(|it| Message::new(Author::Untrusted(it.name), it.text)));
         messages.push(Message::new(Author::Person(person.to_owned()), asked.text));
         let task = Task {
             who: person.to_owned(),
             tree,
+            sent,
             messages,
             apply: Apply::default(),
             model,
@@ -255,6 +273,9 @@ impl Host {
         self.hold(&mut held, session, engine, lock)?;
         drop(held);
         self.let_go_later(session, slot);
+        if let Some(upload) = upload {
+            upload.done();
+        }
         Ok(())
     }
 }
@@ -271,6 +292,7 @@ fn chosen(
             .map_err(|why| Failure::new(Kind::Usage, format!("`network`: {why}")))?;
         config.sandboxes.iter_mut().take(1).for_each(|first| first.network = words.clone());
     }
+    narrow(&mut config, asked.limits);
     match (&asked.model, &mut model) {
         (None, _) => {}
         (Some(name), ModelChoice::Provider(model)) => model.name.clone_from(name),
@@ -280,6 +302,21 @@ fn chosen(
         }
     }
     Ok((config, model))
+}
+
+/// Takes in what is narrower than what is configured.
+fn narrow(config: &mut Config, limits: SessionLimits) {
+    let narrower = |own: Option<u64>, asked: Option<u64>| own.into_iter().chain(asked).min();
+    let steps = narrower(Some(config.steps_max), limits.steps_max);
+    config.steps_max = steps.unwrap_or(config.steps_max);
+    let tokens = narrower(Some(config.tokens_max), limits.tokens_max);
+    config.tokens_max = tokens.unwrap_or(config.tokens_max);
+    let own = &mut config.budget.limit;
+    own.tokens = narrower(own.tokens, limits.tokens_max);
+    own.money_nanos = narrower(own.money_nanos, limits.money_nanos_max);
+    own.wall_ms = narrower(own.wall_ms, limits.wall_ms_max);
+    own.cpu_ms = narrower(own.cpu_ms, limits.cpu_ms_max);
+    own.egress_bytes = narrower(own.egress_bytes, limits.egress_bytes_max);
 }
 
 #[async_trait]
@@ -322,6 +359,17 @@ impl SessionHost for Host {
             .jobs
             .ask(move || async move { host.open(&person, &session, request).await }.boxed_local())
             .await
+    }
+
+    async fn begin_upload(&self, person: &str) -> Result<Upload, RequestError> {
+        self.0.uploads.begin(person)
+    }
+
+    async fn end_upload(&self, id: &str) -> Result<UploadedWorkspace, RequestError> {
+        let (uploads, id) = (self.0.uploads.clone(), id.to_owned());
+        let ended = tokio::task::spawn_blocking(move || uploads.end(&id)).await;
+        let ended = ended.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic));
+        ended.and_then(|ended| ended).map_err(failure::told)
     }
 
     async fn wake(&self, session: &SessionId) -> Result<(), RequestError> {

@@ -44,14 +44,15 @@ pub(crate) async fn attach(paths: &Paths, asked: Attach) -> Outcome<u8> {
         None if state.in_turn() => Some(gone(paths, &session)),
         None => ending(&state, &session).err(),
     };
-    for text in lines(paths, &row, &state) {
+    let patch = Some(paths.patch(session.as_str())).filter(|path| path.exists());
+    for text in lines(&row, &state, patch.as_deref()) {
         screen.note(Tone::Detail, text);
     }
-    if paths.patch(session.as_str()).exists() {
+    if patch.is_some() {
         let hint = format!("outrigger sessions diff {session} shows what it changed");
         screen.note(Tone::Detail, hint);
     }
-    let mut object = summary(paths, &row, &state);
+    let mut object = summary(&row, &state, patch.as_deref());
     match failure {
         None => {
             screen.result(&outrigger_agent::answer(state.conversation()), &object)?;

@@ -1,7 +1,7 @@
 //! `outrigger sessions checkpoints | fork | rewind`: where a session stood, a second one
 //! that begins there, and the way back.
 
-use outrigger_agent::Seq;
+use outrigger_agent::{Seq, SessionId};
 use outrigger_engine::{Engine, SessionCheckpoint, Warning};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -26,19 +26,47 @@ pub(crate) async fn list(paths: &Paths, name: &str, output: Output) -> Outcome<u
     let (store, engine) = engine(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let all = engine.checkpoints(&session).await?;
+    print(&session, &all.iter().map(line).collect::<Vec<_>>(), output)
+}
+
+/// A checkpoint of the list.
+#[derive(Debug)]
+pub(crate) struct CheckpointLine {
+    pub(crate) at: u64,
+    pub(crate) at_ms: u64,
+    pub(crate) status: String,
+    pub(crate) said: String,
+    /// Whether its files are still kept.
+    pub(crate) kept: bool,
+    /// For programs.
+    pub(crate) object: serde_json::Value,
+}
+
+fn line(checkpoint: &SessionCheckpoint) -> CheckpointLine {
+    CheckpointLine {
+        at: checkpoint.at.0,
+        at_ms: checkpoint.at_ms,
+        status: checkpoint.status.to_owned(),
+        said: checkpoint.said.clone(),
+        kept: checkpoint.gone.is_empty(),
+        object: object(checkpoint),
+    }
+}
+
+/// Prints a list of them.
+pub(crate) fn print(session: &SessionId, all: &[CheckpointLine], output: Output) -> Outcome<u8> {
     if output.json.is_some() {
-        let all: Vec<_> = all.iter().map(object).collect();
+        let all: Vec<_> = all.iter().map(|it| &it.object).collect();
         let name = session.as_str();
         show::line(&json!({ "type": "checkpoints", "session": name, "checkpoints": all }))?;
         return Ok(0);
     }
-    for checkpoint in &all {
+    for checkpoint in all {
         let said = inert(&checkpoint.said).replace(['\n', '\t'], " ");
         let said = if said.is_empty() { "(before anything was said)".to_owned() } else { said };
-        let gone =
-            if checkpoint.gone.is_empty() { "" } else { "  (its files are not kept any more)" };
-        let (when, status) = (show::when(checkpoint.at_ms), checkpoint.status);
-        show::row(&format!("{:>6}  {when}  {status:<18}  {said}{gone}", checkpoint.at.0))?;
+        let gone = if checkpoint.kept { "" } else { "  (its files are not kept any more)" };
+        let (when, status) = (show::when(checkpoint.at_ms), &checkpoint.status);
+        show::row(&format!("{:>6}  {when}  {status:<18}  {said}{gone}", checkpoint.at))?;
     }
     if all.is_empty() {
         Screen::new(output).note(

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::compose::{self, Store};
 use crate::exit::Outcome;
@@ -33,10 +32,13 @@ pub(crate) struct Ls {
 }
 
 /// A session of the list.
-struct SessionLine {
-    row: SessionRow,
-    spec: Option<Arc<Spec>>,
-    totals: Totals,
+#[derive(Debug)]
+pub(crate) struct SessionLine {
+    pub(crate) row: SessionRow,
+    pub(crate) model: Option<String>,
+    /// The directory that it began in.
+    pub(crate) dir: Option<String>,
+    pub(crate) totals: Totals,
 }
 
 /// The columns before the task, which has what is left of the row.
@@ -44,7 +46,11 @@ const TITLES: [&str; 7] = ["SESSION", "BEGUN", "STATUS", "TIME", "COST", "MODEL"
 
 pub(super) async fn execute(paths: &Paths, asked: Ls) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let listed = listed(paths, &store, &asked).await?;
+    print(&listed(paths, &store, &asked).await?, &asked)
+}
+
+/// Prints a list.
+pub(crate) fn print(listed: &[SessionLine], asked: &Ls) -> Outcome<u8> {
     if asked.output.json.is_some() {
         let rows: Vec<_> = listed.iter().map(SessionLine::object).collect();
         show::line(&json!({ "type": "sessions", "sessions": rows }))?;
@@ -69,7 +75,7 @@ pub(super) async fn execute(paths: &Paths, asked: Ls) -> Outcome<u8> {
         show::row(&format!("{}{task}", cells.collect::<String>()))?;
     }
     if listed.is_empty() {
-        Screen::new(asked.output).note(Tone::Detail, none(&asked));
+        Screen::new(asked.output).note(Tone::Detail, none(asked));
     }
     Ok(0)
 }
@@ -106,7 +112,10 @@ async fn listed(paths: &Paths, store: &Store, asked: &Ls) -> Outcome<Vec<Session
         if dir.as_ref().is_none_or(is_of) {
             row.status = abandoned::standing(paths, &*store.journal, &row).await?;
             let totals = totals(store, &row, spec.as_deref()).await?;
-            listed.push(SessionLine { row, spec, totals });
+            let spec = spec.as_deref();
+            let model = spec.map(|spec| spec.model.name.clone());
+            let dir = spec.and_then(|spec| spec.workspace.as_ref()).map(Workspace::begun_in);
+            listed.push(SessionLine { row, model, dir, totals });
         }
     }
     Ok(listed)
@@ -127,14 +136,6 @@ async fn totals(store: &Store, row: &SessionRow, spec: Option<&Spec>) -> Outcome
 }
 
 impl SessionLine {
-    fn dir(&self) -> Option<String> {
-        self.spec.as_ref()?.workspace.as_ref().map(Workspace::begun_in)
-    }
-
-    fn model(&self) -> Option<&str> {
-        self.spec.as_ref().map(|spec| spec.model.name.as_str())
-    }
-
     fn columns(&self) -> [String; 7] {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         [
@@ -143,15 +144,15 @@ impl SessionLine {
             self.row.status.clone(),
             duration(self.totals.spent.wall_ms),
             or_none(self.totals.cost()),
-            or_none(self.model().map(|name| short(&inert(name)))),
-            or_none(self.dir().map(|dir| short(&inert(&of_home(&dir))))),
+            or_none(self.model.as_deref().map(|name| short(&inert(name)))),
+            or_none(self.dir.as_deref().map(|dir| short(&inert(&of_home(dir))))),
         ]
     }
 
     fn object(&self) -> Value {
         let mut object = object(&self.row);
-        object["model"] = json!(self.model());
-        object["dir"] = json!(self.dir());
+        object["model"] = json!(self.model);
+        object["dir"] = json!(self.dir);
         object["spent"] = json!(self.totals.spent);
         object["cost"] = json!(self.totals.cost());
         object

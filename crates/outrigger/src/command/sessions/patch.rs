@@ -2,9 +2,11 @@
 //! over.
 
 use clap::Args;
+use outrigger_agent::SessionId;
 use serde_json::json;
 use std::fs;
 use std::io::{ErrorKind, IsTerminal, Write as _};
+use std::path::Path;
 
 use crate::command::finish::{Back, Finish};
 use crate::compose;
@@ -25,7 +27,7 @@ pub(crate) struct Diff {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Write {
+pub(crate) struct WriteBack {
     /// The session, or the beginning of its name.
     #[arg(default_value = session::LAST)]
     pub(crate) session: String,
@@ -54,18 +56,29 @@ pub(super) async fn diff(paths: &Paths, asked: Diff) -> Outcome<u8> {
             return Err(Failure::new(Kind::Storage, text));
         }
     };
-    if asked.output.json.is_some() {
+    let kept = Some(path).filter(|_| !patch.is_empty());
+    print(&session, &patch, kept.as_deref(), asked.output)
+}
+
+/// Prints a patch. `kept`: where it lies.
+pub(crate) fn print(
+    session: &SessionId,
+    patch: &[u8],
+    kept: Option<&Path>,
+    output: Output,
+) -> Outcome<u8> {
+    if output.json.is_some() {
         show::line(&json!({
             "type": "diff",
             "session": session.as_str(),
-            "path": (!patch.is_empty()).then(|| path.display().to_string()),
-            "patch": String::from_utf8_lossy(&patch),
+            "path": kept.map(|path| path.display().to_string()),
+            "patch": String::from_utf8_lossy(patch),
         }))?;
     } else if std::io::stdout().is_terminal() {
-        Screen::on_stdout(Output { quiet: false, ..asked.output }).whole_patch(&patch);
+        Screen::on_stdout(Output { quiet: false, ..output }).whole_patch(patch);
     } else {
         // Byte for byte, for `git apply` and its like.
-        let written = std::io::stdout().write_all(&patch);
+        let written = std::io::stdout().write_all(patch);
         if let Err(error) = written.and_then(|()| std::io::stdout().flush())
             && error.kind() != ErrorKind::BrokenPipe
         {
@@ -75,13 +88,13 @@ pub(super) async fn diff(paths: &Paths, asked: Diff) -> Outcome<u8> {
     }
     if patch.is_empty() {
         let text = format!("session {session} changed nothing");
-        Screen::new(asked.output).note(show::Tone::Detail, text);
+        Screen::new(output).note(show::Tone::Detail, text);
     }
     Ok(0)
 }
 
 /// Takes the changes out of the sandbox again and writes them back. Asks no model.
-pub(super) async fn apply(paths: &Paths, asked: Write) -> Outcome<u8> {
+pub(super) async fn apply(paths: &Paths, asked: WriteBack) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     let named = session::find(&*store.journal, &asked.session).await?.session;

@@ -167,7 +167,7 @@ fn change(
     more: Limits,
     (model, network): (Option<ModelSpec>, Option<Vec<String>>),
 ) -> Option<ResumeChange> {
-    let raised = more.max_steps.is_some() || !more.budget().is_none();
+    let raised = more.is_some();
     let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
     let other = model.is_some() || network.is_some();
     let spec = before.spec().filter(|_| stopped || raised || other)?;

@@ -1,7 +1,7 @@
 //! `outrigger sessions share`: who else may see a session on the server, or take part in it.
 
 use clap::Args;
-use outrigger_agent::SharedAccess;
+use outrigger_agent::{SessionId, SharedAccess, State};
 use outrigger_policy::Principal;
 use serde_json::json;
 
@@ -16,20 +16,20 @@ use crate::show::{self, Screen, Tone, inert};
 #[derive(Debug, Args)]
 pub(crate) struct ShareSession {
     /// The session, the beginning of its name, or `@last`.
-    session: String,
+    pub(crate) session: String,
     /// With whom: `person:bob`, `group:ops`, or `org:NAME` for everybody. May be given several
     /// times; without, it is shown with whom the session is shared.
     #[arg(long, value_name = "WHO")]
-    with: Vec<Principal>,
+    pub(crate) with: Vec<Principal>,
     /// They may speak in it, too, and answer what it asks: the agent then works with your memory
     /// and your budget, and does only what both of you may.
     #[arg(long, requires = "with")]
-    take_part: bool,
+    pub(crate) take_part: bool,
     /// They may not any more.
     #[arg(long, requires = "with", conflicts_with = "take_part")]
-    revoke: bool,
+    pub(crate) revoke: bool,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(crate) output: Output,
 }
 
 pub(crate) async fn share(paths: &Paths, asked: ShareSession) -> Outcome<u8> {
@@ -50,7 +50,12 @@ pub(crate) async fn share(paths: &Paths, asked: ShareSession) -> Outcome<u8> {
         engine.share(&session, with, access, session::WHO).await?;
     }
     let state = session::fold(&*store.journal, &session).await?;
-    if asked.output.json.is_some() {
+    print(&session, &state, asked.output)
+}
+
+/// Prints with whom a session is shared.
+pub(crate) fn print(session: &SessionId, state: &State, output: Output) -> Outcome<u8> {
+    if output.json.is_some() {
         show::line(&json!({ "type": "shared", "session": session, "shares": state.shares() }))?;
         return Ok(0);
     }
@@ -63,7 +68,7 @@ pub(crate) async fn share(paths: &Paths, asked: ShareSession) -> Outcome<u8> {
     }
     if state.shares().is_empty() {
         let text = format!("session {session} is shared with nobody");
-        Screen::new(asked.output).note(Tone::Detail, text);
+        Screen::new(output).note(Tone::Detail, text);
     }
     Ok(0)
 }

@@ -4,6 +4,7 @@ use clap::Args;
 use outrigger_agent::{Seq, State, Workspace};
 use outrigger_store::SessionRow;
 use serde_json::{Value, json};
+use std::path::Path;
 
 use super::ls::{object, of_home};
 use crate::command::drive::catch_up;
@@ -37,16 +38,17 @@ pub(super) async fn execute(paths: &Paths, asked: Show) -> Outcome<u8> {
     if output.json != Some(Json::Object) {
         catch_up(&*store.journal, &row.session, &mut Seq::default(), &mut screen).await?;
     }
-    for (number, text) in lines(paths, &row, &state).into_iter().enumerate() {
+    let patch = Some(paths.patch(row.session.as_str())).filter(|path| path.exists());
+    for (number, text) in lines(&row, &state, patch.as_deref()).into_iter().enumerate() {
         screen.note(if number == 0 { Tone::Strong } else { Tone::Detail }, text);
     }
     let answer = outrigger_agent::answer(state.conversation());
-    screen.result(&answer, &summary(paths, &row, &state))?;
+    screen.result(&answer, &summary(&row, &state, patch.as_deref()))?;
     Ok(0)
 }
 
-/// How it stands, for people.
-pub(super) fn lines(paths: &Paths, row: &SessionRow, state: &State) -> Vec<String> {
+/// How it stands, for people. `patch`: what is kept of its changes.
+pub(crate) fn lines(row: &SessionRow, state: &State, patch: Option<&Path>) -> Vec<String> {
     let totals = Totals::of(state).words();
     let mut lines = vec![format!("● session {} · {} · {totals}", row.session, row.status)];
     if let Some(spec) = state.spec() {
@@ -66,16 +68,14 @@ pub(super) fn lines(paths: &Paths, row: &SessionRow, state: &State) -> Vec<Strin
         let labels: Vec<_> = state.labels().iter().map(|label| inert(label)).collect();
         lines.push(format!("  labels     {}", labels.join(", ")));
     }
-    let patch = paths.patch(row.session.as_str());
-    if patch.exists() {
+    if let Some(patch) = patch {
         lines.push(format!("  patch      {}", patch.display()));
     }
     lines
 }
 
 /// How it stands, for programs.
-pub(super) fn summary(paths: &Paths, row: &SessionRow, state: &State) -> Value {
-    let patch = Some(paths.patch(row.session.as_str())).filter(|path| path.exists());
+pub(crate) fn summary(row: &SessionRow, state: &State, patch: Option<&Path>) -> Value {
     let spec = state.spec();
     let dir = spec.and_then(|spec| spec.workspace.as_ref()).map(Workspace::begun_in);
     let mut summary = object(row);

@@ -1,0 +1,79 @@
+//! A server, as commands use it, and what they ask of it most.
+
+use outrigger_agent::{Seq, SessionId, State};
+use outrigger_api::SessionInfo;
+use outrigger_client::ServerClient;
+use std::path::{Path, PathBuf};
+
+use super::journal::RemoteJournal;
+use crate::command::drive::resume_hint;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::session;
+use crate::waiting::PendingApproval;
+
+/// A server, as commands use it.
+#[derive(Debug)]
+pub(super) struct Remote<'a> {
+    pub(super) paths: &'a Paths,
+    pub(super) client: ServerClient,
+    pub(super) journal: RemoteJournal,
+}
+
+/// The error for what can't be done to a server.
+pub(crate) fn not_there(what: &str) -> Failure {
+    Failure::new(Kind::Usage, format!("{what} is for sessions of this machine alone"))
+        .hint("`--server local` means this machine; `outrigger context use local` always.")
+}
+
+/// The error of a session in whose turn nobody goes on.
+pub(super) fn cut_off(session: &SessionId) -> Failure {
+    let text = format!("session {session} stopped before its answer");
+    Failure::new(Kind::Interrupted, text).hint(resume_hint(session))
+}
+
+impl<'a> Remote<'a> {
+    pub(super) fn new(paths: &'a Paths, client: ServerClient) -> Self {
+        Self { paths, journal: RemoteJournal::new(client.clone()), client }
+    }
+
+    /// The session that a person names.
+    pub(super) async fn find(&self, name: &str) -> Outcome<SessionId> {
+        Ok(session::find(&self.journal, name).await?.session)
+    }
+
+    /// How a session stands now, as the server tells it.
+    pub(super) async fn info(&self, session: &SessionId) -> Outcome<SessionInfo> {
+        Ok(self.client.get(&format!("/v1/sessions/{session}")).await?)
+    }
+
+    /// The state of a session, from its journal.
+    pub(super) async fn state(&self, session: &SessionId) -> Outcome<State> {
+        session::fold(&self.journal, session).await
+    }
+
+    /// Where a session stands.
+    pub(super) async fn head(&self, session: &SessionId) -> Outcome<Seq> {
+        Ok(Seq(self.info(session).await?.head))
+    }
+
+    /// Where a question is answered.
+    pub(super) fn approval(&self, waiting: &PendingApproval) -> String {
+        format!("/v1/approvals/{}", waiting.session.effect(waiting.effect))
+    }
+}
+
+/// What a directory of this machine is known by at a server.
+pub(super) fn source_of(dir: &Path) -> String {
+    let system = rustix::system::uname();
+    format!("{}:{}", system.nodename().to_string_lossy(), dir.display())
+}
+
+/// The directory that a session began with, if it is on this machine.
+pub(super) fn source_here(state: &State) -> Option<PathBuf> {
+    let source = &state.spec()?.workspace.as_ref()?.source;
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
+    let dir = PathBuf::from(source.strip_prefix(&*host)?.strip_prefix(':')?);
+    dir.is_dir().then_some(dir)
+}

@@ -1,0 +1,179 @@
+//! `outrigger run` at a server: the directory is sent, and what the agent changed comes back.
+
+use outrigger_agent::{Seq, SessionId};
+use outrigger_api::{
+    AttachedText, CreateSession, SendMessage, SentWorkspace, SessionInfo, SessionLimits,
+    TrustedContent,
+};
+use outrigger_repository::DirectoryArchive;
+use serde_json::json;
+use std::path::Path;
+
+use super::changes::drive;
+use super::connection::{Remote, not_there, source_of};
+use crate::command::run::{Run, STDIN, no_session, task_and_context};
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::{Limits, Model};
+use crate::project_file::ProjectFile;
+use crate::show::{self, Screen, Tone, amounts::size};
+use crate::trust::{self, Standing};
+use crate::workspace;
+
+pub(super) async fn run(remote: &Remote<'_>, run: Run) -> Outcome<u8> {
+    can_be_sent(&run)?;
+    let mut screen = Screen::new(run.output);
+    let dir = std::fs::canonicalize(&run.dir).map_err(|error| {
+        Failure::new(Kind::NotFound, format!("{}: {error}", run.dir.display()))
+            .hint("Name a directory that is there with --dir.")
+    })?;
+    let (text, context) = task_and_context(&run.task, &mut screen).await?;
+    if run.goes_on {
+        let session = last_of(remote, &dir).await?;
+        let before = remote.head(&session).await?;
+        say(remote, &session, text, context).await?;
+        return Box::pin(drive(remote, &session, before, run.apply, &mut screen)).await;
+    }
+    let config = Config::of_files(remote.paths.configs())?;
+    let workspace = Box::pin(send(remote, &config, &dir, &mut screen)).await?;
+    let words = run.net.words()?;
+    let request = CreateSession {
+        text,
+        network: words.map(|words| words.all().to_vec()).unwrap_or_default(),
+        model: run.model.model,
+        workspace: Some(workspace),
+        data: context
+            .into_iter()
+            .map(|text| AttachedText { name: STDIN.to_owned(), text })
+            .collect(),
+        limits: limits(run.limits),
+    };
+    let once = uuid::Uuid::new_v4().to_string();
+    let opening = remote.client.post_once::<SessionInfo>("/v1/sessions", &request, &once);
+    let info = screen.during("opening the session", opening).await?;
+    let session = SessionId::new(info.id.as_str());
+    let session = session.ok_or_else(|| Failure::new(Kind::Storage, "the server gave no name"))?;
+    let server = remote.client.server();
+    screen.note(Tone::Detail, format!("session {session}: {server}/sessions/{session}"));
+    if run.detach {
+        return left(&session, run.output);
+    }
+    Box::pin(drive(remote, &session, Seq::default(), run.apply, &mut screen)).await
+}
+
+/// An error for what is of this machine alone.
+fn can_be_sent(run: &Run) -> Outcome {
+    let Model { script, .. } = &run.model;
+    let said = [
+        ("--image", run.image.is_some()),
+        ("--include", !run.include.is_empty()),
+        ("--name", run.name.is_some()),
+        ("--picture", !run.shown.picture.is_empty()),
+        ("--branch", run.apply.branch),
+        ("--script", script.is_some()),
+    ];
+    match said.into_iter().find(|(_, is_said)| *is_said) {
+        Some((flag, _)) => Err(not_there(flag)),
+        None => Ok(()),
+    }
+}
+
+fn limits(limits: Limits) -> SessionLimits {
+    let budget = limits.budget();
+    SessionLimits {
+        steps_max: limits.max_steps,
+        tokens_max: budget.tokens,
+        money_nanos_max: budget.money_nanos,
+        wall_ms_max: budget.wall_ms,
+        cpu_ms_max: budget.cpu_ms,
+        egress_bytes_max: budget.egress_bytes,
+    }
+}
+
+/// Leaves a session to the server.
+fn left(session: &SessionId, output: crate::flags::Output) -> Outcome<u8> {
+    if output.json.is_some() {
+        show::line(&json!({ "type": "started", "session": session.as_str() }))?;
+    } else {
+        show::out(session.as_str())?;
+    }
+    let text = format!("● it goes on at the server; `outrigger attach {session}` shows it");
+    Screen::new(output).note(Tone::Good, text);
+    Ok(0)
+}
+
+/// Packs a directory and sends it.
+async fn send(
+    remote: &Remote<'_>,
+    config: &Config,
+    dir: &Path,
+    screen: &mut Screen,
+) -> Outcome<SentWorkspace> {
+    let tree = workspace::tree(dir)?;
+    let guides = ProjectFile::guides(&tree);
+    let judged = trust::settle(remote.paths, &tree.top, guides, screen).await?;
+    let trusted = judged.iter().filter(|it| it.standing == Standing::Trusted);
+    let trusted = trusted.map(|it| TrustedContent {
+        path: it.file.name.clone(),
+        sha256: it.file.digest.as_str().to_owned(),
+    });
+    let trusted = trusted.collect();
+    let mut notes = Vec::new();
+    let packing = workspace::copied(remote.paths, config, tree, &mut notes);
+    let (tree, packed) = screen.during("packing the directory", packing).await?;
+    notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
+    let DirectoryArchive { archive, files, bytes, left_out, dependencies } = packed;
+    for text in show::not_copied(&left_out) {
+        screen.note(Tone::Warning, text);
+    }
+    if !dependencies.is_empty() {
+        let names: Vec<String> =
+            dependencies.iter().flatten().take(3).map(|it| it.display().to_string()).collect();
+        let more = if dependencies.len() > names.len() { ", …" } else { "" };
+        let text = format!("  what it depends on is not sent: {}{more}", names.join(", "));
+        screen.note(Tone::Detail, text);
+    }
+    let what = format!("sending {}, {}", show::count(files, "file"), size(bytes));
+    let uploaded = screen.during(&what, remote.client.upload(archive)).await?;
+    let top = tree.top.display();
+    let (files, size) = (show::count(files, "file"), size(bytes));
+    screen.note(Tone::Detail, format!("{files}, {size} sent from {top}"));
+    Ok(SentWorkspace {
+        id: uploaded.id,
+        source: source_of(&tree.top),
+        prefix: tree.prefix.display().to_string(),
+        trusted,
+    })
+}
+
+/// Says something to a session.
+pub(super) async fn say(
+    remote: &Remote<'_>,
+    session: &SessionId,
+    text: String,
+    context: Option<String>,
+) -> Outcome {
+    let data = context.into_iter().map(|text| AttachedText { name: STDIN.to_owned(), text });
+    let message = SendMessage { text, data: data.collect() };
+    Ok(remote.client.command(&format!("/v1/sessions/{session}/messages"), &message).await?)
+}
+
+/// The newest session of a directory of this machine.
+async fn last_of(remote: &Remote<'_>, dir: &Path) -> Outcome<SessionId> {
+    let source = source_of(dir);
+    let mut cursor = String::new();
+    loop {
+        let path = format!("/v1/sessions?limit=200{cursor}");
+        let page: outrigger_api::SessionList = remote.client.get(&path).await?;
+        let is_of = |info: &&SessionInfo| {
+            info.rights.speak && !info.cancelled && info.directory.as_ref() == Some(&source)
+        };
+        if let Some(info) = page.data.iter().find(is_of) {
+            return remote.find(&info.id).await;
+        }
+        match page.next_cursor {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return Err(no_session(dir)),
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! `outrigger sessions` and `attach` at a server.
+
+use outrigger_agent::{Amounts, Seq, SessionId};
+use outrigger_api::{
+    CancelSession, CheckpointInfo, CheckpointList, ForkSession, ProblemCode, RewindSession,
+    SessionGroup, SessionInfo, SessionList, ShareAccess, ShareInfo,
+};
+use outrigger_client::Error;
+use serde_json::json;
+use std::time::Duration;
+
+use super::changes::drive;
+use super::connection::{Remote, cut_off, not_there, source_of};
+use super::follow::{OnInterrupt, follow};
+use super::journal::row;
+use super::run::say;
+use crate::command::drive::catch_up;
+use crate::command::finish::{ending, waits};
+use crate::command::sessions::{
+    Attach, CheckpointLine, Ls, SessionLine, Sessions, ShareSession, Show, StopSessions, lines,
+    print_checkpoints, print_sessions, print_shares, summary,
+};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::{Json, Output};
+use crate::limits;
+use crate::session;
+use crate::show::{self, Screen, Tone, Totals};
+use crate::waiting::PendingApproval;
+
+pub(super) async fn execute(remote: &Remote<'_>, asked: Sessions) -> Outcome<u8> {
+    match asked {
+        Sessions::Ls(asked) => ls(remote, asked).await,
+        Sessions::Show(asked) => show(remote, asked).await,
+        Sessions::Logs { session, follow, since, output } => {
+            logs(remote, &session, (follow, since), output).await
+        }
+        Sessions::Say { session, text, net, shown, apply, output } => {
+            if net.words()?.is_some() {
+                return Err(not_there("--net"));
+            }
+            if !shown.picture.is_empty() {
+                return Err(not_there("--picture"));
+            }
+            let session = remote.find(&session).await?;
+            let before = remote.head(&session).await?;
+            say(remote, &session, text, None).await?;
+            drive(remote, &session, before, apply, &mut Screen::new(output)).await
+        }
+        Sessions::Resume { session, net, apply, limits, model, output } => {
+            let changes = net.words()?.is_some() || limits.is_some() || !model.is_none();
+            if changes {
+                return Err(not_there("to go on with other limits, another model or network"));
+            }
+            let session = remote.find(&session).await?;
+            let before = remote.head(&session).await?;
+            remote.client.command(&format!("/v1/sessions/{session}/resume"), &json!({})).await?;
+            drive(remote, &session, before, apply, &mut Screen::new(output)).await
+        }
+        Sessions::Share(asked) => share(remote, asked).await,
+        Sessions::Checkpoints { session, output } => checkpoints(remote, &session, output).await,
+        Sessions::Fork { session, at, output } => fork(remote, &session, at, output).await,
+        Sessions::Rewind { session, to, output } => rewind(remote, &session, to, output).await,
+        Sessions::Cancel { session, output } => cancel(remote, &session, output).await,
+        Sessions::Export { .. } | Sessions::Import { .. } => Err(not_there("an archive")),
+        Sessions::Rm(_) | Sessions::Prune(_) => Err(not_there("to remove a session")),
+        Sessions::Attach(_) | Sessions::Stop(_) | Sessions::Diff(_) | Sessions::Apply(_) => {
+            unreachable!("`remote::execute` has them")
+        }
+    }
+}
+
+async fn ls(remote: &Remote<'_>, asked: Ls) -> Outcome<u8> {
+    let source = asked.dir.as_ref().map(|dir| {
+        let real = std::fs::canonicalize(dir).or_else(|_| std::path::absolute(dir));
+        source_of(&real.unwrap_or_else(|_| dir.clone()))
+    });
+    let mut listed = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page: SessionList =
+            remote.client.get(&format!("/v1/sessions?limit=200{cursor}")).await?;
+        for info in page.data {
+            if source.is_none() || info.directory == source {
+                listed.push(line(info)?);
+            }
+        }
+        match page.next_cursor.filter(|_| listed.len() < asked.limit) {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    listed.truncate(asked.limit);
+    print_sessions(&listed, &asked)
+}
+
+fn line(info: SessionInfo) -> Outcome<SessionLine> {
+    let usage = info.usage;
+    let spent = Amounts {
+        steps: usage.steps,
+        tokens: usage.tokens,
+        money_nanos: usage.money_nanos.unwrap_or_default(),
+        wall_ms: usage.wall_ms,
+        ..Amounts::default()
+    };
+    let totals = Totals { spent, is_priced: usage.money_nanos.is_some() };
+    Ok(SessionLine { row: row(&info)?, model: Some(info.model), dir: info.directory, totals })
+}
+
+async fn show(remote: &Remote<'_>, asked: Show) -> Outcome<u8> {
+    let row = session::find(&remote.journal, &asked.session).await?;
+    let state = remote.state(&row.session).await?;
+    let mut screen = Screen::new(asked.output);
+    if asked.full {
+        screen = screen.in_full();
+    }
+    if asked.output.json != Some(Json::Object) {
+        let mut shown = Seq::default();
+        catch_up(&remote.journal, &row.session, &mut shown, &mut screen).await?;
+    }
+    for (number, text) in lines(&row, &state, None).into_iter().enumerate() {
+        screen.note(if number == 0 { Tone::Strong } else { Tone::Detail }, text);
+    }
+    screen.result(&outrigger_agent::answer(state.conversation()), &summary(&row, &state, None))?;
+    Ok(0)
+}
+
+async fn logs(
+    remote: &Remote<'_>,
+    name: &str,
+    (follows, since): (bool, u64),
+    output: Output,
+) -> Outcome<u8> {
+    let session = remote.find(name).await?;
+    let output = Output { json: output.json.map(|_| Json::Events), ..output };
+    let mut screen = Screen::on_stdout(output);
+    if follows {
+        follow(remote, &session, Seq(since), OnInterrupt::Leave, &mut screen).await?;
+    } else {
+        catch_up(&remote.journal, &session, &mut Seq(since), &mut screen).await?;
+    }
+    Ok(0)
+}
+
+/// Shows a session until it ends or waits, and ends as a `run` would then. Ctrl-C stops the
+/// watching and nothing else.
+pub(super) async fn attach(remote: &Remote<'_>, asked: Attach) -> Outcome<u8> {
+    let session = remote.find(&asked.session).await?;
+    let mut screen = Screen::new(asked.output);
+    let watching = follow(remote, &session, Seq::default(), OnInterrupt::Leave, &mut screen);
+    let state = Box::pin(watching).await?;
+    let row = session::find(&remote.journal, session.as_str()).await?;
+    let waiting = PendingApproval::below(&remote.journal, &session).await?;
+    let failure = match waits(&waiting) {
+        Some(failure) => Some(failure),
+        None if state.in_turn() => Some(cut_off(&session)),
+        None => ending(&state, &session).err(),
+    };
+    for text in lines(&row, &state, None) {
+        screen.note(Tone::Detail, text);
+    }
+    let hint = format!("outrigger sessions diff {session} shows what it changed");
+    screen.note(Tone::Detail, hint);
+    let mut object = summary(&row, &state, None);
+    match failure {
+        None => {
+            screen.result(&outrigger_agent::answer(state.conversation()), &object)?;
+            Ok(0)
+        }
+        Some(failure) if screen.is_json() => {
+            object["error"] = failure.object();
+            screen.result("", &object)?;
+            Err(failure.told())
+        }
+        Some(failure) => Err(failure),
+    }
+}
+
+pub(super) async fn stop(remote: &Remote<'_>, asked: StopSessions) -> Outcome<u8> {
+    let mut screen = Screen::new(asked.output);
+    let mut stopped = Vec::new();
+    for name in &asked.sessions {
+        let session = remote.find(name).await?.root();
+        let text = if screen.during("stopping", interrupted(remote, &session)).await? {
+            stopped.push(session.to_string());
+            format!("● session {session} stopped; outrigger sessions resume {session} goes on")
+        } else {
+            let status = remote.info(&session).await?.status;
+            format!("● session {session} does not run: it is `{status}`")
+        };
+        screen.note(Tone::Good, text);
+    }
+    if asked.output.json.is_some() {
+        show::line(&json!({ "type": "stopped", "sessions": stopped }))?;
+    }
+    Ok(0)
+}
+
+/// Stops one; whether anything ran.
+async fn interrupted(remote: &Remote<'_>, session: &SessionId) -> Outcome<bool> {
+    if remote.info(session).await?.group != SessionGroup::Running {
+        return Ok(false);
+    }
+    let path = format!("/v1/sessions/{session}/interrupt");
+    match remote.client.command(&path, &json!({})).await {
+        Err(Error::Problem(problem)) if problem.code == ProblemCode::Conflict => {
+            return Ok(false);
+        }
+        done => done?,
+    }
+    for _ in 0..limits::STOP_MS_MAX / limits::REMOTE_POLL_MS {
+        if remote.info(session).await?.group != SessionGroup::Running {
+            return Ok(true);
+        }
+        tokio::time::sleep(Duration::from_millis(limits::REMOTE_POLL_MS)).await;
+    }
+    let seconds = limits::STOP_MS_MAX / 1_000;
+    let text = format!("session {session} was told to stop, and still runs after {seconds} s");
+    Err(Failure::new(Kind::Conflict, text)
+        .hint(format!("`outrigger sessions cancel {session}` ends it for good.")))
+}
+
+async fn share(remote: &Remote<'_>, asked: ShareSession) -> Outcome<u8> {
+    let session = remote.find(&asked.session).await?.root();
+    let access = match (asked.revoke, asked.take_part) {
+        (true, _) => ShareAccess::None,
+        (false, true) => ShareAccess::TakePart,
+        (false, false) => ShareAccess::Read,
+    };
+    for with in &asked.with {
+        let share = ShareInfo { with: with.to_string(), access };
+        let path = format!("/v1/sessions/{session}/shares");
+        let _: SessionInfo = remote.client.put(&path, &share).await?;
+    }
+    print_shares(&session, &remote.state(&session).await?, asked.output)
+}
+
+async fn checkpoints(remote: &Remote<'_>, name: &str, output: Output) -> Outcome<u8> {
+    let session = remote.find(name).await?;
+    let path = format!("/v1/sessions/{session}/checkpoints");
+    let list: CheckpointList = remote.client.get(&path).await?;
+    let all = list.data.into_iter().map(|it| CheckpointLine {
+        object: json!({
+            "at": it.at,
+            "at_ms": it.at_ms,
+            "status": it.status,
+            "said": it.said,
+            "kept": it.kept,
+        }),
+        at: it.at,
+        at_ms: it.at_ms,
+        status: it.status,
+        said: it.said,
+        kept: it.kept,
+    });
+    print_checkpoints(&session, &all.collect::<Vec<_>>(), output)
+}
+
+async fn fork(remote: &Remote<'_>, name: &str, at: Option<u64>, output: Output) -> Outcome<u8> {
+    let session = remote.find(name).await?;
+    let (path, once) = (format!("/v1/sessions/{session}/fork"), uuid::Uuid::new_v4().to_string());
+    let (asked, mut screen) = (ForkSession { at }, Screen::new(output));
+    let forking = remote.client.post_once::<SessionInfo>(&path, &asked, &once);
+    let fork = screen.during("copying the session's disks", forking).await?.id;
+    screen.note(Tone::Good, format!("● session {fork} begins where {session} stood"));
+    screen.note(Tone::Detail, format!("go on with: outrigger sessions say {fork} \"...\""));
+    if output.json.is_some() {
+        show::line(&json!({ "type": "forked", "session": fork, "from": session.as_str() }))?;
+    }
+    Ok(0)
+}
+
+async fn rewind(remote: &Remote<'_>, name: &str, to: Option<u64>, output: Output) -> Outcome<u8> {
+    let session = remote.find(name).await?;
+    let path = format!("/v1/sessions/{session}/rewind");
+    let CheckpointInfo { at, .. } = remote.client.post(&path, &RewindSession { to }).await?;
+    let text = format!("● session {session} stands where it stood at {at}");
+    Screen::new(output).note(Tone::Good, text);
+    if output.json.is_some() {
+        show::line(&json!({ "type": "rewound", "session": session.as_str(), "to": at }))?;
+    }
+    Ok(0)
+}
+
+async fn cancel(remote: &Remote<'_>, name: &str, output: Output) -> Outcome<u8> {
+    let session = remote.find(name).await?;
+    let asked = CancelSession { reason: "outrigger sessions cancel".to_owned() };
+    remote.client.command(&format!("/v1/sessions/{session}/cancel"), &asked).await?;
+    let text = format!("● session {session} is cancelled; its sandbox is deleted");
+    Screen::new(output).note(Tone::Good, text);
+    if output.json.is_some() {
+        show::line(&json!({ "type": "cancelled", "session": session.as_str() }))?;
+    }
+    Ok(0)
+}

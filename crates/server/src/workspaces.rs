@@ -1,0 +1,81 @@
+//! Directories that people send, for sessions that begin with them.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State as Extract;
+use axum::http::StatusCode;
+use flate2::write::GzDecoder;
+use futures_util::StreamExt;
+use outrigger_api::{ProblemCode, UploadedWorkspace};
+use outrigger_policy::AccessAction;
+use std::fs::File;
+use std::io::{self, Write};
+use tokio::task::block_in_place;
+
+use crate::host::Upload;
+use crate::login::Person;
+use crate::problems::ChangeProblems;
+use crate::{RequestError, Server};
+
+/// Sends a directory: a tar archive, compressed by gzip, of files, links and folders by their
+/// paths in it. A session is begun with it once, within a day.
+#[utoipa::path(post, path = "/v1/workspaces", tag = "sessions",
+    request_body(content = Vec<u8>, content_type = "application/gzip"),
+    responses(
+        (status = 201, body = UploadedWorkspace),
+        ChangeProblems,
+    ))]
+pub(crate) async fn upload(
+    Extract(server): Extract<Server>,
+    person: Person,
+    body: Body,
+) -> Result<(StatusCode, Json<UploadedWorkspace>), RequestError> {
+    server.permit(&person, AccessAction::Start)?;
+    let Upload { id, archive, bytes_max } = server.parts.host.begin_upload(&person.name).await?;
+    let mut unpacking = GzDecoder::new(LimitedFile { archive, left: bytes_max });
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| {
+            RequestError::new(ProblemCode::InvalidRequest, format!("the body ended early: {error}"))
+        })?;
+        // It is work for a processor, and for a disk.
+        block_in_place(|| unpacking.write_all(&piece)).map_err(|error| refused(&error))?;
+    }
+    block_in_place(|| unpacking.finish()).map_err(|error| refused(&error))?;
+    let uploaded = server.parts.host.end_upload(&id).await?;
+    Ok((StatusCode::CREATED, Json(uploaded)))
+}
+
+fn refused(error: &io::Error) -> RequestError {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => RequestError::new(
+            ProblemCode::TooLarge,
+            "the directory is larger than this server takes",
+        )
+        .hint("`workspace.mib_max` and `workspace.files_max` of the server say how large."),
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            let text = format!("the body is no archive that gzip compressed: {error}");
+            RequestError::new(ProblemCode::InvalidRequest, text)
+        }
+        _ => RequestError::of(ProblemCode::Internal, error),
+    }
+}
+
+/// A file that grows to a limit.
+struct LimitedFile {
+    archive: File,
+    left: u64,
+}
+
+impl Write for LimitedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = self.left.checked_sub(bytes.len() as u64);
+        self.left = left.ok_or(io::ErrorKind::FileTooLarge)?;
+        self.archive.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.archive.flush()
+    }
+}
