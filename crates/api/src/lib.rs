@@ -18,6 +18,7 @@ mod event;
 mod file;
 mod journal;
 pub mod limits;
+mod login;
 mod problem;
 mod proposal;
 mod rule;
@@ -43,6 +44,9 @@ pub use event::{
 };
 pub use file::{FileContent, FileInfo, FileKind, FileList};
 pub use journal::JournalPage;
+pub use login::{
+    AnswerLogin, BeginLogin, DeviceLogin, LoginAnswer, LoginRequest, LoginState, PollLogin,
+};
 pub use problem::{ProblemCode, ProblemDetails};
 pub use proposal::{
     AnswerProposal, ProposalAnswer, ProposalComment, ProposalDetails, ProposalInfo, ProposalList,

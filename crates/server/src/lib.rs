@@ -18,6 +18,8 @@ mod changes;
 mod checkpoints;
 mod convert;
 mod counters;
+mod device;
+mod device_logins;
 mod disks;
 mod error;
 mod events;

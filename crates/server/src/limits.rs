@@ -28,5 +28,16 @@ pub const BEARER_MS_DEFAULT: u64 = 90 * 24 * 3_600 * 1_000;
 pub const SHARES_MAX: usize = 50;
 /// A stream ends after so long, and whoever follows begins again where it was.
 pub const STREAM_MS_MAX: u64 = 3_600_000;
+/// How long a program waits for a person who lets it in.
+pub const DEVICE_MS_MAX: u64 = 10 * 60 * 1_000;
+/// How long it waits between its questions.
+pub const DEVICE_POLL_SECONDS: u64 = 2;
+/// Programs that wait at once.
+pub const DEVICES_MAX: usize = 100;
+/// Letters of the code that a program shows: 34 bits, of which somebody who is let in can try some
+/// thousands in ten minutes.
+pub const DEVICE_CODE_LETTERS: usize = 8;
+/// What a key is for.
+pub const KEY_LABEL_CHARS_MAX: usize = 100;
 /// Bytes of an archive that are read and sent at once.
 pub const PIECE_BYTES: usize = 64 << 10;

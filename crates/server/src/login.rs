@@ -62,6 +62,8 @@ pub async fn new_key(
 pub(crate) struct Person {
     pub(crate) name: String,
     key: String,
+    /// Whether it is a program of theirs that asks.
+    pub(crate) is_program: bool,
 }
 
 impl<S: Sync> FromRequestParts<S> for Person {
@@ -129,7 +131,8 @@ async fn person(server: &Server, headers: &HeaderMap) -> Result<Person, RequestE
     let digest = Digest::of(secret.as_bytes());
     let found = server.parts.keys.key(&digest, server.now_ms()).await?;
     let found = found.filter(|key| key.kind == kind).ok_or_else(unauthenticated)?;
-    Ok(Person { name: found.person, key: found.id })
+    let is_program = kind == KeyKind::Bearer;
+    Ok(Person { name: found.person, key: found.id, is_program })
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -191,7 +194,7 @@ async fn logged_in(server: &Server, link: LinkQuery) -> Result<Response, Request
     Ok((StatusCode::OK, [(header::SET_COOKIE, cookie)], page::leads_to(&next)).into_response())
 }
 
-fn random() -> Result<[u8; 32], RequestError> {
+pub(crate) fn random() -> Result<[u8; 32], RequestError> {
     let mut bytes = [0; 32];
     let mut got = 0;
     while got < bytes.len() {

@@ -14,8 +14,9 @@ use utoipa_axum::routes;
 
 use crate::page::Files;
 use crate::{
-    RequestError, Server, approvals, audit, budgets, changes, checkpoints, events, files, journal,
-    limits, login, memory, metrics, page, people, proposals, rules, secrets, sessions, workspaces,
+    RequestError, Server, approvals, audit, budgets, changes, checkpoints, device, events, files,
+    journal, limits, login, memory, metrics, page, people, proposals, rules, secrets, sessions,
+    workspaces,
 };
 
 /// What stands above the generated parts of the document.
@@ -97,19 +98,27 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(secrets::set, secrets::revoke))
         .routes(routes!(secrets::rotate))
         .routes(routes!(login::logout))
+        .routes(routes!(device::one, device::answer))
+}
+
+/// What nobody has to be logged in for.
+fn open_api() -> OpenApiRouter<Server> {
+    OpenApiRouter::new().routes(routes!(device::begin)).routes(routes!(device::poll))
 }
 
 /// The contract as an OpenAPI document, in JSON.
 #[must_use]
 pub fn openapi() -> String {
-    let (_, document) = api().split_for_parts();
+    let (_, document) = api().merge(open_api()).split_for_parts();
     let text = document.to_pretty_json();
     text.expect("a document of plain data can always be written") + "\n"
 }
 
 /// All addresses.
 pub(crate) fn router(server: Server) -> Router {
-    let (api, document) = api().split_for_parts();
+    let (_, document) = api().merge(open_api()).split_for_parts();
+    let (api, _) = api().split_for_parts();
+    let (open_api, _) = open_api().split_for_parts();
     let document = document.to_json().unwrap_or_default();
     let json = HeaderValue::from_static("application/json");
     let document = move || async move { ([(axum::http::header::CONTENT_TYPE, json)], document) };
@@ -130,11 +139,13 @@ pub(crate) fn router(server: Server) -> Router {
         .route("/people", get(page::index))
         .route("/rules", get(page::index))
         .route("/secrets", get(page::index))
+        .route("/device", get(page::index))
         .route("/ui/{*path}", get(page::file))
         .route("/favicon.ico", get(page::favicon))
         .fallback(page::unknown)
         .with_state(Files::compress());
     api.route_layer(from_fn_with_state(server.clone(), login::admit))
+        .merge(open_api)
         .route_layer(from_fn_with_state(server.clone(), metrics::count))
         .merge(open)
         .with_state(server.clone())

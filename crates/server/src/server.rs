@@ -5,6 +5,7 @@ use tokio::sync::watch;
 
 use crate::Services;
 use crate::counters::Counters;
+use crate::device_logins::DeviceLogins;
 use crate::hub::Hub;
 use crate::listing::Listing;
 use crate::presence::Presence;
@@ -17,6 +18,7 @@ pub struct Server {
     pub(crate) listing: Arc<Listing>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) presence: Arc<Presence>,
+    pub(crate) devices: Arc<DeviceLogins>,
     /// True once the server is to end: streams end then.
     pub(crate) ends: watch::Receiver<bool>,
 }
@@ -31,6 +33,7 @@ impl Server {
             listing: Arc::default(),
             counters: Arc::default(),
             presence: Arc::default(),
+            devices: Arc::default(),
             ends,
         }
     }

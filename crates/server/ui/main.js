@@ -20,6 +20,7 @@ const ON_DEMAND = {
   people: { title: "People", load: () => import("./people.js").then((module) => module.PeoplePage) },
   rules: { title: "Rules", load: () => import("./rules/page.js").then((module) => module.RulesPage) },
   secrets: { title: "Secrets", load: () => import("./secrets/page.js").then((module) => module.SecretsPage) },
+  device: { title: "Let a program in", load: () => import("./device.js").then((module) => module.DevicePage), aside: true },
 };
 
 function App() {
@@ -60,7 +61,7 @@ function Top({ page, waiting, isIn }) {
       <nav aria-label="Pages" ref=${nav}>
         <a href="/" aria-current=${current("start")}>Sessions</a>
         <a href="/approvals" aria-current=${current("approvals")}>Approvals${waiting > 0 && html` <span class="badge" aria-label=${`${waiting} waiting`}>${waiting}</span>`}</a>
-        ${Object.entries(ON_DEMAND).map(([name, { title }]) => html`<a href=${`/${name}`} aria-current=${current(name)}>${title}</a>`)}
+        ${Object.entries(ON_DEMAND).map(([name, { title, aside }]) => !aside && html`<a href=${`/${name}`} aria-current=${current(name)}>${title}</a>`)}
       </nav>
       <div class="top-end">
         ${!isConnected && html`<span class="offline" role="status">offline</span>`}

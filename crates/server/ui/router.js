@@ -23,7 +23,7 @@ export function pageOf(path) {
   if (parts[0] === "sessions" && parts[1]) return { name: "session", id: parts[1] };
   if (parts[0] === "approvals") return { name: "approvals", id: parts[1] ?? null };
   if (parts[0] === "memory") return { name: "memory", id: entryOf(parts) };
-  if (["budgets", "people", "rules", "secrets"].includes(parts[0])) return { name: parts[0] };
+  if (["budgets", "people", "rules", "secrets", "device"].includes(parts[0])) return { name: parts[0] };
   if (parts.length === 0 || parts[0] === "new" || parts[0] === "sessions") {
     return { name: "start", focus: parts[0] === "new" };
   }

@@ -10,6 +10,7 @@ import { House } from "./house.mjs";
 import * as approvals from "./checks/approvals.mjs";
 import * as budgets from "./checks/budgets.mjs";
 import * as changes from "./checks/changes.mjs";
+import * as device from "./checks/device.mjs";
 import * as files from "./checks/files.mjs";
 import * as hostile from "./checks/hostile.mjs";
 import * as keyboard from "./checks/keyboard.mjs";
@@ -29,7 +30,7 @@ import * as tabs from "./checks/tabs.mjs";
 
 // In this order. Those that say `alone` have a house of their own: they kill the server, log out,
 // or count everything.
-const CHECKS = { login, session, changes, files, memory, proposals, budgets, approvals, sharing, people, rules, secrets, keyboard, tabs, killed, hostile, looks, list, long };
+const CHECKS = { login, device, session, changes, files, memory, proposals, budgets, approvals, sharing, people, rules, secrets, keyboard, tabs, killed, hostile, looks, list, long };
 
 const { values: asked } = parseArgs({
   options: {

@@ -1,9 +1,12 @@
 //! `outrigger login`, `logout` and `context`: the servers that commands go to.
 
 use clap::{Args, Subcommand};
-use outrigger_api::ServerInfo;
+use outrigger_api::{BeginLogin, DeviceLogin, LoginState, PollLogin, ServerInfo};
 use outrigger_client::ServerClient;
 use serde_json::json;
+use std::io::IsTerminal;
+use std::time::Duration;
+use zeroize::Zeroizing;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
@@ -20,6 +23,10 @@ pub(crate) struct Login {
     /// What it is called here, instead of by its host.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Type a key of `outrigger keys create` instead of saying yes in a browser. Where standard
+    /// input is no terminal, the key is read from it.
+    #[arg(long)]
+    key: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -75,9 +82,11 @@ pub(crate) async fn login(paths: &Paths, asked: Login) -> Outcome<u8> {
     }
     // What is wrong with the address is told before a key is asked for.
     ServerClient::new(&url, "")?;
-    let screen = Screen::new(asked.output);
-    screen.note(Tone::Detail, "Who runs the server makes a key: outrigger keys create LABEL");
-    let key = hidden_line(Some(format!("key for {url}: "))).await?;
+    let mut screen = Screen::new(asked.output);
+    let key = match std::io::stdin().is_terminal() && !asked.key {
+        true => let_in(&ServerClient::new(&url, "")?, &mut screen).await?,
+        false => hidden_line(Some(format!("key for {url}: "))).await?,
+    };
     let key = key.trim();
     if key.is_empty() {
         return Err(Failure::new(Kind::Usage, "no key was given")
@@ -101,6 +110,35 @@ pub(crate) async fn login(paths: &Paths, asked: Login) -> Outcome<u8> {
         "  Sessions are begun there from now on; `outrigger context use local` is for this machine.",
     );
     Ok(0)
+}
+
+/// Waits until a person who is logged in to the page says that this program is theirs. Gives its
+/// key.
+async fn let_in(client: &ServerClient, screen: &mut Screen) -> Outcome<Zeroizing<String>> {
+    let system = rustix::system::uname();
+    let user = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+    let label = format!("outrigger of {user} on {}", system.nodename().to_string_lossy());
+    let begun: DeviceLogin = client.post("/v1/login/device", &BeginLogin { label }).await?;
+    let DeviceLogin { device_code, code, url, poll_seconds, .. } = begun;
+    screen.note(Tone::Plain, "Open this address in a browser that is logged in to the server:");
+    screen.note(Tone::Strong, format!("  {url}"));
+    screen.note(Tone::Plain, format!("It shows the code {code}: say there that it is yours."));
+    let waiting = async {
+        loop {
+            tokio::time::sleep(Duration::from_secs(poll_seconds.clamp(1, 60))).await;
+            let asked = PollLogin { device_code: device_code.clone() };
+            match client.post("/v1/login/device/key", &asked).await {
+                Ok(LoginState::Waiting) => {}
+                Ok(LoginState::Granted { key, .. }) => return Ok(Zeroizing::new(key)),
+                Ok(LoginState::Refused) => {
+                    return Err(Failure::new(Kind::Denied, "it was refused in the browser"));
+                }
+                Err(error) if error.is_retryable() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    };
+    screen.during("waiting for you in the browser", waiting).await
 }
 
 /// Gives up the key, here and at the server.

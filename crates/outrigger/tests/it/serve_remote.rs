@@ -288,3 +288,33 @@ fn what_is_sent_is_looked_through() {
     };
     assert_eq!((begin(&bob), begin(&ada), begin(&ada)), (404, 201, 404));
 }
+
+#[test]
+fn a_person_at_the_page_lets_the_command_line_in() {
+    let world = World::new();
+    let dir = world.dir("served", &[("other", b"x\n")]);
+    let script = world.script(&[]);
+    let served = Served::new(world, &dir, &script);
+    let laptop = World::new();
+    let tmux = Tmux::new(&laptop, (100, 40), &format!("$O login {} --name team", served.url));
+    tmux.until("It shows the code");
+    let shown = tmux.shown();
+    let code = shown.split("device?code=").nth(1).unwrap().split_whitespace().next().unwrap();
+    let path = format!("/v1/login/device/{code}");
+    let (status, asks) = served.get(&path);
+    assert_eq!((status, &asks["code"]), (200, &json!(code)), "{asks}");
+    // A program lets no other in, and who is not logged in nobody.
+    let allow = json!({ "answer": "allow" });
+    let key = served.world.ran(0, &["keys", "create", "ci"]).stdout;
+    let body = allow.to_string();
+    let by_program = ["--oauth2-bearer", key.trim(), "--json", &body];
+    assert_eq!(served.curl(&by_program, &path).0, 403);
+    assert_eq!(served.curl(&["--json", &body], &path).0, 401);
+    assert_eq!(served.post(&path, &allow).0, 204);
+    tmux.until("logged in to");
+    assert_eq!(tmux.ended(), 0);
+    laptop.ran(0, &["sessions", "ls"]);
+    let keys = served.world.ran(0, &["keys", "ls"]).stdout;
+    assert!(keys.contains("outrigger of"), "{keys}");
+    assert_eq!(served.get(&path).0, 404, "it is used up");
+}

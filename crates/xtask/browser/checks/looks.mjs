@@ -68,6 +68,7 @@ const pages = (at) => [
   ["share", `/sessions/${at.edit}`, "text=The agent answered.", openShare],
   ["why", `/sessions/${at.once}`, ".question .why-button", openWhy],
   ["people", "/people", ".entry-row"],
+  ["device", "/device", ".secret-form"],
   ["rules", "/rules", ".rule-list li", (page) => page.click(".rule >> nth=0 >> .fold-head")],
   ["rules-ask", "/rules#ask", ".explain-form", askRules],
   ["secrets", "/secrets", ".secrets li", openSecret],
