@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
+use crate::error::deepest;
 use crate::{Error, limits};
 
 /// A server, and the key by which it knows who asks. Cheap to copy.
@@ -153,11 +154,11 @@ impl ServerClient {
 
     /// The answer to a request, where the server did it.
     pub(crate) async fn sent(&self, request: RequestBuilder) -> Result<Response, Error> {
-        let answer = request.send().await.map_err(|source| {
-            let server = self.server().to_owned();
-            match source.is_connect() {
-                true => Error::Unreached { server, source },
-                false => Error::Broken { server, source },
+        let answer = request.send().await.map_err(|error| {
+            let (server, why) = (self.server().to_owned(), deepest(&error));
+            match error.is_connect() {
+                true => Error::Unreached { server, why },
+                false => Error::Broken { server, why },
             }
         })?;
         let status = answer.status();
@@ -179,7 +180,7 @@ impl ServerClient {
 
     async fn whole(&self, mut answer: Response, bytes_max: usize) -> Result<Vec<u8>, Error> {
         let mut body = Vec::new();
-        while let Some(piece) = answer.chunk().await.map_err(|source| self.broken(source))? {
+        while let Some(piece) = answer.chunk().await.map_err(|error| self.broken(&error))? {
             if body.len() + piece.len() > bytes_max {
                 let mib = bytes_max >> 20;
                 return Err(self.strange(format!("it has more than {mib} MiB")));
@@ -189,8 +190,8 @@ impl ServerClient {
         Ok(body)
     }
 
-    pub(crate) fn broken(&self, source: reqwest::Error) -> Error {
-        Error::Broken { server: self.server().to_owned(), source }
+    pub(crate) fn broken(&self, error: &reqwest::Error) -> Error {
+        Error::Broken { server: self.server().to_owned(), why: deepest(error) }
     }
 
     pub(crate) fn strange(&self, what: impl Into<String>) -> Error {

@@ -17,22 +17,20 @@ pub enum Error {
     #[error("no HTTPS client can be made; check that the system's CA certificates are installed")]
     Machine(#[source] reqwest::Error),
     /// The server was not reached: nothing was done.
-    #[error("{server} can't be reached")]
+    #[error("{server} can't be reached: {why}")]
     Unreached {
         /// Its address.
         server: String,
         /// Why.
-        #[source]
-        source: reqwest::Error,
+        why: String,
     },
     /// The connection broke.
-    #[error("the connection to {server} broke")]
+    #[error("the connection to {server} broke: {why}")]
     Broken {
         /// Its address.
         server: String,
         /// Why.
-        #[source]
-        source: reqwest::Error,
+        why: String,
     },
     /// The server says why it was not done.
     #[error("{}", .0.detail)]
@@ -48,6 +46,15 @@ pub enum Error {
     /// What is sent can't be read.
     #[error("what is sent can't be read")]
     Read(#[source] std::io::Error),
+}
+
+/// What is at the bottom of an error: what stands above it says where, which is known.
+pub(crate) fn deepest(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
 }
 
 impl Error {

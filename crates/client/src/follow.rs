@@ -57,7 +57,7 @@ impl ServerClient {
             let read = match event {
                 Ok(event) => frame(&client, &event).transpose(),
                 Err(EventStreamError::Transport(Broken::Connection(source))) => {
-                    Some(Err(client.broken(*source)))
+                    Some(Err(client.broken(&source)))
                 }
                 Err(EventStreamError::Transport(Broken::Frame)) => {
                     Some(Err(client.strange("a frame of its stream is too large")))

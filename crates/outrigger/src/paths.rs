@@ -1,5 +1,6 @@
 //! Where things are kept: the XDG base directories, resolved once.
 
+use outrigger_agent::Digest;
 use std::env;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -11,6 +12,9 @@ use crate::supervisor::Supervisor;
 
 /// What an older version had in the data directory itself.
 const DATABASE: &str = "journal.db";
+
+/// Digits of the digest of a server's address that name its folder.
+const SERVER_CHARS: usize = 16;
 
 /// The places of this installation.
 #[derive(Debug, Clone)]
@@ -76,6 +80,19 @@ impl Paths {
     /// Who starts a program that this process waits for.
     pub(crate) fn starter(&self) -> io::Result<&Supervisor> {
         self.supervisor().ok_or_else(|| io::Error::other("this command starts no programs"))
+    }
+
+    /// These places for what is kept of sessions of a server: their names are that server's to
+    /// choose, and none of them may be taken for one of this machine.
+    pub(crate) fn of_server(&self, address: &str) -> Self {
+        let digest = Digest::of(address.as_bytes());
+        let name: String = digest.as_str().chars().take(SERVER_CHARS).collect();
+        Self { harness: self.harness.join("servers").join(name), ..self.clone() }
+    }
+
+    /// Which directory of this machine a session of a server began with.
+    pub(crate) fn sent(&self, session: &str) -> PathBuf {
+        self.harness.join("sent").join(session)
     }
 
     /// Another process of this program with these places.

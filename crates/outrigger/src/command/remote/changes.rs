@@ -7,7 +7,7 @@ use outrigger_engine::workspace::Changes;
 use serde_json::json;
 use std::path::Path;
 
-use super::connection::{Remote, cut_off, not_there, source_here};
+use super::connection::{Remote, cut_off, not_there};
 use super::follow::{OnInterrupt, follow};
 use crate::command::finish::{Back, Delivery, waits, write};
 use crate::command::sessions::{Diff, WriteBack, print_patch};
@@ -31,10 +31,10 @@ pub(super) async fn apply(remote: &Remote<'_>, asked: WriteBack) -> Outcome<u8> 
     let session = remote.find(&asked.session).await?.root();
     let state = remote.state(&session).await?;
     let mut screen = Screen::new(asked.output);
-    if let Some(dir) = source_here(&state) {
+    if let Some(dir) = remote.source(&session) {
         let policy = if asked.all { AcceptPolicy::All } else { AcceptPolicy::Usual };
         let said = Apply { apply: Some(policy), branch: false };
-        let back = Back::settle(remote.paths, &session, said)?;
+        let back = Back::settle(&remote.kept, &session, said)?;
         return finish(remote, &session, &state, (back, Some(&dir)), &mut screen).await;
     }
     let path = format!("/v1/sessions/{session}/apply");
@@ -67,7 +67,7 @@ pub(super) async fn finish(
     if state.in_turn() && waiting.is_empty() {
         return Err(cut_off(session));
     }
-    let delivery = Delivery { paths: remote.paths, session, back, source };
+    let delivery = Delivery { paths: &remote.kept, session, back, source };
     let done = match waits(&waiting) {
         Some(failure) => delivery.tell_waiting(state, &waiting, failure, screen),
         None => {
@@ -94,7 +94,7 @@ async fn changes(remote: &Remote<'_>, session: &SessionId) -> Outcome<Option<Cha
         Ok(archive) => archive,
         Err(Error::Problem(problem)) if problem.code == ProblemCode::SandboxUnavailable => {
             let patch = patch(remote, session).await?;
-            let path = remote.paths.patch(session.as_str());
+            let path = remote.kept.patch(session.as_str());
             write(&path, &patch).map_err(|error| {
                 Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
             })?;
@@ -118,10 +118,10 @@ pub(super) async fn drive(
     if apply.branch {
         return Err(not_there("--branch"));
     }
-    let back = Back::settle(remote.paths, session, apply)?;
+    let back = Back::settle(&remote.kept, session, apply)?;
     let watching = follow(remote, session, after, OnInterrupt::StopTurn, screen);
     let state = Box::pin(watching).await?;
     let root = session::root(&remote.journal, session).await?;
-    let source = source_here(&state);
+    let source = remote.source(&root);
     finish(remote, &root, &state, (back, source.as_deref()), screen).await
 }

@@ -3,10 +3,13 @@
 use outrigger_agent::{Seq, SessionId, State};
 use outrigger_api::SessionInfo;
 use outrigger_client::ServerClient;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::journal::RemoteJournal;
 use crate::command::drive::resume_hint;
+use crate::command::finish::write;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::session;
@@ -16,6 +19,8 @@ use crate::waiting::PendingApproval;
 #[derive(Debug)]
 pub(super) struct Remote<'a> {
     pub(super) paths: &'a Paths,
+    /// For what is kept of its sessions.
+    pub(super) kept: Paths,
     pub(super) client: ServerClient,
     pub(super) journal: RemoteJournal,
 }
@@ -34,7 +39,8 @@ pub(super) fn cut_off(session: &SessionId) -> Failure {
 
 impl<'a> Remote<'a> {
     pub(super) fn new(paths: &'a Paths, client: ServerClient) -> Self {
-        Self { paths, journal: RemoteJournal::new(client.clone()), client }
+        let kept = paths.of_server(client.server());
+        Self { paths, kept, journal: RemoteJournal::new(client.clone()), client }
     }
 
     /// The session that a person names.
@@ -57,6 +63,20 @@ impl<'a> Remote<'a> {
         Ok(Seq(self.info(session).await?.head))
     }
 
+    /// Remembers the directory that a session began with. What the server says of that may be
+    /// made up, and changes are written there.
+    pub(super) fn remember(&self, session: &SessionId, dir: &Path) -> Outcome {
+        let path = self.kept.sent(session.as_str());
+        write(&path, dir.as_os_str().as_bytes())
+            .map_err(|error| Failure::new(Kind::Storage, format!("{}: {error}", path.display())))
+    }
+
+    /// The directory of this machine that a session began with, if it did.
+    pub(super) fn source(&self, session: &SessionId) -> Option<PathBuf> {
+        let dir = std::fs::read(self.kept.sent(session.as_str())).ok()?;
+        Some(PathBuf::from(OsStr::from_bytes(&dir)))
+    }
+
     /// Where a question is answered.
     pub(super) fn approval(&self, waiting: &PendingApproval) -> String {
         format!("/v1/approvals/{}", waiting.session.effect(waiting.effect))
@@ -67,13 +87,4 @@ impl<'a> Remote<'a> {
 pub(super) fn source_of(dir: &Path) -> String {
     let system = rustix::system::uname();
     format!("{}:{}", system.nodename().to_string_lossy(), dir.display())
-}
-
-/// The directory that a session began with, if it is on this machine.
-pub(super) fn source_here(state: &State) -> Option<PathBuf> {
-    let source = &state.spec()?.workspace.as_ref()?.source;
-    let system = rustix::system::uname();
-    let host = system.nodename().to_string_lossy();
-    let dir = PathBuf::from(source.strip_prefix(&*host)?.strip_prefix(':')?);
-    dir.is_dir().then_some(dir)
 }

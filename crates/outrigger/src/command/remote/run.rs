@@ -7,7 +7,7 @@ use outrigger_api::{
 };
 use outrigger_repository::DirectoryArchive;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::changes::drive;
 use super::connection::{Remote, not_there, source_of};
@@ -35,7 +35,7 @@ pub(super) async fn run(remote: &Remote<'_>, run: Run) -> Outcome<u8> {
         return Box::pin(drive(remote, &session, before, run.apply, &mut screen)).await;
     }
     let config = Config::of_files(remote.paths.configs())?;
-    let workspace = Box::pin(send(remote, &config, &dir, &mut screen)).await?;
+    let (workspace, top) = Box::pin(send(remote, &config, &dir, &mut screen)).await?;
     let words = run.net.words()?;
     let request = CreateSession {
         text,
@@ -53,6 +53,7 @@ pub(super) async fn run(remote: &Remote<'_>, run: Run) -> Outcome<u8> {
     let info = screen.during("opening the session", opening).await?;
     let session = SessionId::new(info.id.as_str());
     let session = session.ok_or_else(|| Failure::new(Kind::Storage, "the server gave no name"))?;
+    remote.remember(&session, &top)?;
     let server = remote.client.server();
     screen.note(Tone::Detail, format!("session {session}: {server}/sessions/{session}"));
     if run.detach {
@@ -102,13 +103,13 @@ fn left(session: &SessionId, output: crate::flags::Output) -> Outcome<u8> {
     Ok(0)
 }
 
-/// Packs a directory and sends it.
+/// Packs a directory and sends it: as it is named there, and the top of what was sent.
 async fn send(
     remote: &Remote<'_>,
     config: &Config,
     dir: &Path,
     screen: &mut Screen,
-) -> Outcome<SentWorkspace> {
+) -> Outcome<(SentWorkspace, PathBuf)> {
     let tree = workspace::tree(dir)?;
     let guides = ProjectFile::guides(&tree);
     let judged = trust::settle(remote.paths, &tree.top, guides, screen).await?;
@@ -136,14 +137,14 @@ async fn send(
     let what = format!("sending {}, {}", show::count(files, "file"), size(bytes));
     let uploaded = screen.during(&what, remote.client.upload(archive)).await?;
     let top = tree.top.display();
+    if tree.top.join(".git").exists() {
+        let text = "  its history is not sent: git in the sandbox finds no repository";
+        screen.note(Tone::Detail, text);
+    }
     let (files, size) = (show::count(files, "file"), size(bytes));
     screen.note(Tone::Detail, format!("{files}, {size} sent from {top}"));
-    Ok(SentWorkspace {
-        id: uploaded.id,
-        source: source_of(&tree.top),
-        prefix: tree.prefix.display().to_string(),
-        trusted,
-    })
+    let (source, prefix) = (source_of(&tree.top), tree.prefix.display().to_string());
+    Ok((SentWorkspace { id: uploaded.id, source, prefix, trusted }, tree.top))
 }
 
 /// Says something to a session.
