@@ -310,21 +310,23 @@ impl Place {
         request: &Request,
         fds: &[OwnedFd],
     ) -> Result<Option<(Answer, UnixStream)>, Error> {
-        match self.try_ask(request, fds) {
+        // Only one that is too large can't be written.
+        let bytes = protocol::encode(request, limits::REQUEST_BYTES_MAX)
+            .map_err(|error| Error::Refused(format!("the gate can't be asked that: {error}")))?;
+        match self.try_ask(&bytes, fds) {
             Ok(held) => Ok(Some(held)),
             Err(error) if left(&error) => Ok(None),
             Err(error) => Err(Error::io("ask the gate")(error)),
         }
     }
 
-    fn try_ask(&self, request: &Request, fds: &[OwnedFd]) -> io::Result<(Answer, UnixStream)> {
-        let bytes = protocol::encode(request, limits::REQUEST_BYTES_MAX)?;
+    fn try_ask(&self, bytes: &[u8], fds: &[OwnedFd]) -> io::Result<(Answer, UnixStream)> {
         let mut stream = self.connect()?;
         let limit = Some(Duration::from_millis(limits::REQUEST_MS_MAX));
         stream.set_read_timeout(limit)?;
         stream.set_write_timeout(limit)?;
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
-        let sent = passing::send(&stream, &bytes, &fds)?;
+        let sent = passing::send(&stream, bytes, &fds)?;
         stream.write_all(&bytes[sent..])?;
         let mut prefix = [0; protocol::LENGTH_BYTES];
         stream.read_exact(&mut prefix)?;

@@ -97,6 +97,18 @@ fn names_that_are_paths_are_refused() {
 }
 
 #[test]
+fn what_has_no_room_in_a_request_is_the_callers_fault() {
+    run(async {
+        let gate = Gate::new(&Authority::new());
+        let mut grant = grant("example.com", 443, Scheme::Https);
+        grant.paths = vec!["/".repeat(2 << 20)];
+        let network = Network { grants: vec![grant], ..Network::default() };
+        let opened = gate.client.open("a", &network, &[], None).await;
+        assert!(matches!(opened, Err(Error::Refused(_))), "{opened:?}");
+    });
+}
+
+#[test]
 fn a_program_that_is_no_gate_is_said_to_be_none() {
     run(async {
         let dir = tempfile::tempdir().unwrap();
