@@ -92,7 +92,7 @@ async fn changes(remote: &Remote<'_>, session: &SessionId) -> Outcome<Option<Cha
     let path = format!("/v1/sessions/{session}/changes.tar");
     let archive = match remote.client.get_bytes(&path).await {
         Ok(archive) => archive,
-        Err(Error::Problem(problem)) if problem.code == ProblemCode::SandboxUnavailable => {
+        Err(Error::Problem(problem)) if problem.code == ProblemCode::Conflict => {
             let patch = patch(remote, session).await?;
             let path = remote.kept.patch(session.as_str());
             write(&path, &patch).map_err(|error| {

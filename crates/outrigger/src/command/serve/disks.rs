@@ -99,8 +99,7 @@ impl Disks {
         let changes = self.context.finish(&quiet.engine, session).changes(&state).await?;
         let changes = changes.ok_or_else(|| {
             let text = "there is no sandbox any more to take the changes from";
-            Failure::new(Kind::SandboxUnavailable, text)
-                .hint("The patch has what was kept of them.")
+            Failure::new(Kind::Conflict, text).hint("The patch has what was kept of them.")
         })?;
         Ok(changes.changed)
     }
