@@ -1,6 +1,6 @@
 //! What comes with a request, read; what can't be read is a problem that names it.
 
-use axum::extract::rejection::JsonRejection;
+use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -9,22 +9,30 @@ use serde::de::DeserializeOwned;
 
 use crate::RequestError;
 
-/// The body, in JSON.
+/// The body: an object in JSON.
 pub(crate) struct Body<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = RequestError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, RequestError> {
+        let (parts, body) = request.into_parts();
+        let whole = Bytes::from_request(Request::from_parts(parts.clone(), body), state).await;
+        let bytes = whole.map_err(|it| refused(it.status(), &it.body_text()))?;
+        // A list of the values of its fields would be read as well, which no contract says.
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            return Err(refused(StatusCode::BAD_REQUEST, "it is a list, and no object"));
+        }
+        let request = Request::from_parts(parts, bytes.into());
         let read = Json::<T>::from_request(request, state).await;
-        read.map(|Json(body)| Self(body)).map_err(|rejection| refused(&rejection))
+        read.map(|Json(body)| Self(body)).map_err(|it| refused(it.status(), &it.body_text()))
     }
 }
 
-fn refused(rejection: &JsonRejection) -> RequestError {
-    let is_large = rejection.status() == StatusCode::PAYLOAD_TOO_LARGE;
+fn refused(status: StatusCode, why: &str) -> RequestError {
+    let is_large = status == StatusCode::PAYLOAD_TOO_LARGE;
     let code = if is_large { ProblemCode::TooLarge } else { ProblemCode::InvalidRequest };
-    RequestError::new(code, format!("the body: {}", rejection.body_text()))
+    RequestError::new(code, format!("the body: {why}"))
 }
 
 /// What stands behind the question mark.

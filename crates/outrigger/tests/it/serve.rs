@@ -228,6 +228,7 @@ fn bad_requests_are_problems_that_name_what_was_wrong() {
         ("/v1/sessions", json!({ "text": "x", "model": "y" }), 400, "model"),
         ("/v1/sessions", json!({ "text": "x", "network": ["http:/"] }), 400, "network"),
         ("/v1/sessions", json!({ "text": "x", "extra": 1 }), 400, "extra"),
+        ("/v1/sessions", json!(["x", [], null]), 400, "list"),
         ("/v1/sessions/none/messages", json!({ "text": "x" }), 404, "none"),
         ("/v1/sessions/none/interrupt", json!({}), 404, "none"),
         ("/v1/approvals/none.1", json!({ "answer": "deny" }), 404, "none.1"),
