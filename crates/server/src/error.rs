@@ -6,6 +6,10 @@ use outrigger_api::{ProblemCode, ProblemDetails};
 use outrigger_engine::Error as EngineError;
 use outrigger_store::{Error as StoreError, Retry};
 
+/// How a program logs in. An answer with the status 401 has to say it (RFC 9110, 15.5.2); a
+/// browser does not ask for a password because of it.
+pub(crate) const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer");
+
 /// Why a request is not done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
@@ -96,7 +100,11 @@ impl IntoResponse for RequestError {
         };
         let body = serde_json::to_vec(&problem).unwrap_or_default();
         let kind = HeaderValue::from_static("application/problem+json");
-        (status, [(header::CONTENT_TYPE, kind)], body).into_response()
+        let mut response = (status, [(header::CONTENT_TYPE, kind)], body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, CHALLENGE);
+        }
+        response
     }
 }
 

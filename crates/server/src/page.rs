@@ -15,6 +15,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use crate::RequestError;
+use crate::error::CHALLENGE;
 
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/ui");
 
@@ -183,5 +184,7 @@ pub(crate) fn says(error: &RequestError) -> impl IntoResponse + use<> {
          <p>{}{hints}",
         plain(&error.detail)
     );
-    (StatusCode::UNAUTHORIZED, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], page)
+    let html = HeaderValue::from_static("text/html; charset=utf-8");
+    let headers = [(header::CONTENT_TYPE, html), (header::WWW_AUTHENTICATE, CHALLENGE)];
+    (StatusCode::UNAUTHORIZED, headers, page)
 }

@@ -179,6 +179,8 @@ fn nobody_is_let_in_without_a_key_or_from_elsewhere() {
         let problem: Value = serde_json::from_str(&body).unwrap();
         assert_eq!((status, &problem["code"]), (401, &json!("unauthenticated")), "{path}");
     }
+    let (_, answer) = served.curl(&["--include"], "/v1/server");
+    assert!(answer.contains("\r\nwww-authenticate: Bearer\r\n"), "{answer}");
     // A link is used up; what is made of it is not on its own a key of a program.
     let link = served.link.strip_prefix(&served.url).unwrap();
     assert_eq!(served.curl(&[], link).0, 401);
