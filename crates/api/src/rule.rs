@@ -45,6 +45,10 @@ pub struct ExplainRules {
     /// What is to be done: `ask_model`, `provision`, `execute`, `read_files`, `write_files`,
     /// `egress`, `use_secret`, `write_shared_memory`, `call_outside_tool`, `start_subagent`,
     /// `approve`.
+    #[schema(
+        required,
+        pattern = "^(ask_model|provision|execute|read_files|write_files|egress|use_secret|write_shared_memory|call_outside_tool|start_subagent|approve)$"
+    )]
     pub action: String,
     /// To what: a model, a sandbox, a path, a host, a secret, a memory, a tool as `server/tool`,
     /// an agent.
@@ -52,12 +56,15 @@ pub struct ExplainRules {
     /// The person whose session it is; who asks, if absent.
     pub person: Option<String>,
     /// The others who spoke in the turn.
+    #[schema(value_type = Vec<String>)]
     pub speakers: BTreeSet<String>,
     /// The agent that acts; `agent:default` if absent.
     pub agent: Option<String>,
     /// Labels of the session, for example `untrusted`.
+    #[schema(value_type = Vec<String>)]
     pub labels: BTreeSet<String>,
     /// What set the turn off: `person`, `schedule`, `webhook` or `agent`.
+    #[schema(pattern = "^(person|schedule|webhook|agent)$")]
     pub trigger: Option<String>,
     /// The tool by which it is done.
     pub tool: Option<String>,

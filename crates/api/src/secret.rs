@@ -33,10 +33,12 @@ pub struct SecretList {
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SetSecret {
-    /// Its value.
+    /// Its value: a line of printable ASCII without spaces.
+    #[schema(required, pattern = "^[!-~]+$", min_length = 8, max_length = 8_192)]
     pub value: String,
     /// Hosts, or URLs beneath which it is sent: `api.example.com`, `https://example.com/v1/*`.
     #[serde(rename = "for")]
+    #[schema(example = json!(["api.example.com"]))]
     pub hosts: Vec<String>,
     /// Repositories of git, to fetch and to push: `https://github.com/OWNER/NAME`.
     pub git: Vec<String>,
@@ -55,6 +57,7 @@ pub struct SetSecret {
     /// What has this name in a JSON answer is a secret, too.
     pub mints: Vec<String>,
     /// It stops being sent after so many days, from 1 to 36,500.
+    #[schema(minimum = 1, maximum = 36_500)]
     pub days: Option<u64>,
 }
 
@@ -62,7 +65,8 @@ pub struct SetSecret {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RotateSecret {
-    /// The value.
+    /// The value: a line of printable ASCII without spaces.
+    #[schema(pattern = "^[!-~]+$", min_length = 8, max_length = 8_192)]
     pub value: String,
 }
 

@@ -10,6 +10,7 @@ use crate::{SentWorkspace, ServerRights, SessionRights, ShareInfo};
 #[serde(deny_unknown_fields)]
 pub struct CreateSession {
     /// What the agent is to do.
+    #[schema(pattern = r"\S")]
     pub text: String,
     /// What commands may reach, in the words of `--net`; what the configuration says if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,6 +68,7 @@ pub struct SessionLimits {
 #[serde(deny_unknown_fields)]
 pub struct SendMessage {
     /// What is said.
+    #[schema(pattern = r"\S")]
     pub text: String,
     /// What the agent is told beside it, as data that nobody vouches for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -20,6 +20,7 @@ pub enum ShareAccess {
 #[serde(deny_unknown_fields)]
 pub struct ShareInfo {
     /// `person:bob`, `group:ops`, or the organisation, `org:acme`.
+    #[schema(pattern = r"^(person|group|org):[!#-+\--~]+$")]
     pub with: String,
     /// What they may do.
     pub access: ShareAccess,

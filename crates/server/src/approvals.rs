@@ -16,7 +16,8 @@ use crate::problems::{ChangeProblems, ReadProblems};
 use crate::{RequestError, Server, convert, sessions};
 
 /// Everything that waits, newest sessions first.
-#[utoipa::path(get, path = "/v1/approvals", tag = "approvals", responses(
+#[utoipa::path(get, path = "/v1/approvals",
+    operation_id = "list_approvals", tag = "approvals", responses(
     (status = 200, body = ApprovalList),
     ReadProblems,
 ))]
@@ -89,7 +90,8 @@ impl Question {
 }
 
 /// One question, with what it would make of a file.
-#[utoipa::path(get, path = "/v1/approvals/{id}", tag = "approvals",
+#[utoipa::path(get, path = "/v1/approvals/{id}",
+    operation_id = "get_approval", tag = "approvals",
     params(("id" = String, Path, description = "The question")),
     responses(
         (status = 200, body = ApprovalInfo),
@@ -112,7 +114,8 @@ pub(crate) async fn one(
 }
 
 /// Answers a question, once. What changes a file is approved as it was looked at.
-#[utoipa::path(post, path = "/v1/approvals/{id}", tag = "approvals",
+#[utoipa::path(post, path = "/v1/approvals/{id}",
+    operation_id = "answer_approval", tag = "approvals",
     params(("id" = String, Path, description = "The question")), request_body = AnswerApproval,
     responses(
         (status = 202, description = "It is written down, and the session goes on"),

@@ -14,7 +14,8 @@ use crate::problems::ReadProblems;
 use crate::{RequestError, Server};
 
 /// Checks the events of a session against their hashes and the signed log.
-#[utoipa::path(get, path = "/v1/sessions/{id}/audit", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/audit",
+    operation_id = "audit_session", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = AuditReport),

@@ -10,7 +10,8 @@ use crate::problems::ReadProblems;
 use crate::{RequestError, Server, convert};
 
 /// The accounts that one's sessions are charged to: the organisation's, and one's own.
-#[utoipa::path(get, path = "/v1/budgets", tag = "budgets", responses(
+#[utoipa::path(get, path = "/v1/budgets",
+    operation_id = "list_accounts", tag = "budgets", responses(
     (status = 200, body = AccountList),
     ReadProblems,
 ))]

@@ -20,7 +20,8 @@ use crate::problems::{ChangeProblems, ReadProblems};
 use crate::{RequestError, Server};
 
 /// What a session changed, as it is now.
-#[utoipa::path(get, path = "/v1/sessions/{id}/changes", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/changes",
+    operation_id = "get_changes", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = WorkspaceChanges),
@@ -44,7 +45,8 @@ pub(crate) async fn all(
 }
 
 /// All of it as a file that `git apply` takes.
-#[utoipa::path(get, path = "/v1/sessions/{id}/changes.patch", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/changes.patch",
+    operation_id = "get_patch", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = Vec<u8>, content_type = "text/x-patch"),
@@ -105,7 +107,8 @@ async fn at_rest(server: &Server, session: &SessionId) -> Result<(), RequestErro
 }
 
 /// Writes it back into the directory that the session began with, where that is this server's.
-#[utoipa::path(post, path = "/v1/sessions/{id}/apply", tag = "sessions",
+#[utoipa::path(post, path = "/v1/sessions/{id}/apply",
+    operation_id = "apply_changes", tag = "sessions",
     params(("id" = String, Path, description = "The session")), request_body = ApplyChanges,
     responses(
         (status = 200, body = AppliedChanges),

@@ -8,13 +8,15 @@ use outrigger_agent::Seq;
 use outrigger_api::{CheckpointInfo, CheckpointList, ForkSession, RewindSession, SessionInfo};
 use outrigger_policy::AccessAction;
 
+use crate::headers::Idempotency;
 use crate::input::{Body, Name};
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
 use crate::{RequestError, Server, sessions};
 
 /// The checkpoints of a session, the oldest first.
-#[utoipa::path(get, path = "/v1/sessions/{id}/checkpoints", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/checkpoints",
+    operation_id = "list_checkpoints", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = CheckpointList),
@@ -32,13 +34,11 @@ pub(crate) async fn list(
 
 /// Begins another session where this one stood. It is named after the idempotency key, so that
 /// the same request makes one session however often it comes.
-#[utoipa::path(post, path = "/v1/sessions/{id}/fork", tag = "sessions", request_body = ForkSession,
-    params(
-        ("id" = String, Path, description = "The session"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same key makes one session, however often it comes"),
-    ),
+#[utoipa::path(post, path = "/v1/sessions/{id}/fork",
+    operation_id = "fork_session", tag = "sessions", request_body = ForkSession,
+    params(("id" = String, Path, description = "The session"), Idempotency),
     responses(
-        (status = 201, body = SessionInfo),
+        (status = 201, body = SessionInfo, headers(("Location" = String, description = "Where it is"))),
         ChangeProblems,
     ))]
 pub(crate) async fn fork(
@@ -57,7 +57,8 @@ pub(crate) async fn fork(
 }
 
 /// Takes a session back to where it stood. What was spent stays spent.
-#[utoipa::path(post, path = "/v1/sessions/{id}/rewind", tag = "sessions", request_body = RewindSession,
+#[utoipa::path(post, path = "/v1/sessions/{id}/rewind",
+    operation_id = "rewind_session", tag = "sessions", request_body = RewindSession,
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = CheckpointInfo),

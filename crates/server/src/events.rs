@@ -18,6 +18,7 @@ use utoipa::IntoParams;
 
 use crate::approvals::waiting;
 use crate::follow::{Followed, Follower, named};
+use crate::headers::LastEvent;
 use crate::input::{Name, QueryParams};
 use crate::listing::Update;
 use crate::login::Person;
@@ -32,15 +33,25 @@ pub(crate) struct EventQuery {
     /// The place of the last event that is known; all of them if absent.
     #[serde(default)]
     after: u64,
-    /// Where there is none yet, wait so many seconds for one.
+    /// Where there is none yet, wait so many seconds for one, at most 30.
     #[serde(default)]
     wait: u32,
     /// Only so many of the newest events, at most 200: nothing else is looked at then.
     last: Option<u32>,
 }
 
+/// From where on a stream goes.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct StreamQuery {
+    /// The place of the last event that is known; all of them if absent.
+    #[serde(default)]
+    after: u64,
+}
+
 /// The events of a session after a place, a page at a time.
-#[utoipa::path(get, path = "/v1/sessions/{id}/events", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/events",
+    operation_id = "list_events", tag = "sessions",
     params(("id" = String, Path, description = "The session"), EventQuery),
     responses(
         (status = 200, body = EventList),
@@ -91,11 +102,12 @@ fn sse(frames: impl Stream<Item = Frame> + Send + 'static) -> Frames {
 /// Follows a session: `event: event` has a `SessionEvent` with its `seq` as `id`, `event: live`
 /// a `LiveFrame` of an effect that is under way, `event: session` a `SessionInfo`, `event:
 /// presence` a `PresenceFrame`.
-#[utoipa::path(get, path = "/v1/sessions/{id}/stream", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/stream",
+    operation_id = "follow_session", tag = "sessions",
     params(
         ("id" = String, Path, description = "The session"),
-        ("after" = Option<u64>, Query, description = "The place of the last event that is known"),
-        ("Last-Event-ID" = Option<u64>, Header, description = "The same, which wins"),
+        StreamQuery,
+        LastEvent,
     ),
     responses(
         (status = 200, body = String, content_type = "text/event-stream"),
@@ -105,7 +117,7 @@ pub(crate) async fn follow(
     Extract(server): Extract<Server>,
     person: Person,
     Name(name): Name,
-    QueryParams(query): QueryParams<EventQuery>,
+    QueryParams(query): QueryParams<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Frames, RequestError> {
     let session = server.session(&person, &name, AccessAction::View).await?;
@@ -167,7 +179,8 @@ async fn updates(
 
 /// Follows all sessions: `event: session` has a `SessionInfo` that stands otherwise than before,
 /// `event: approvals` an `ApprovalList` where what waits may be otherwise.
-#[utoipa::path(get, path = "/v1/updates", tag = "sessions", responses(
+#[utoipa::path(get, path = "/v1/updates",
+    operation_id = "follow_updates", tag = "sessions", responses(
     (status = 200, body = String, content_type = "text/event-stream"),
     ReadProblems,
 ))]

@@ -17,11 +17,13 @@ use crate::{RequestError, Server};
 #[into_params(parameter_in = Query)]
 pub(crate) struct PathQuery {
     /// In the sandbox, for example `/workspace/src`.
+    #[param(min_length = 1, example = "/workspace")]
     path: String,
 }
 
 /// What is in a folder of a session's sandbox, as it is now.
-#[utoipa::path(get, path = "/v1/sessions/{id}/files", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/files",
+    operation_id = "list_files", tag = "sessions",
     params(("id" = String, Path, description = "The session"), PathQuery),
     responses(
         (status = 200, body = FileList),
@@ -38,7 +40,8 @@ pub(crate) async fn folder(
 }
 
 /// A file of a session's sandbox, as it is now.
-#[utoipa::path(get, path = "/v1/sessions/{id}/files/content", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/files/content",
+    operation_id = "get_file", tag = "sessions",
     params(("id" = String, Path, description = "The session"), PathQuery),
     responses(
         (status = 200, body = FileContent),

@@ -25,6 +25,7 @@ mod error;
 mod events;
 mod files;
 mod follow;
+mod headers;
 mod host;
 mod hub;
 mod input;

@@ -206,7 +206,8 @@ pub(crate) fn random() -> Result<[u8; 32], RequestError> {
 }
 
 /// Logs a browser out.
-#[utoipa::path(post, path = "/v1/logout", tag = "server", responses(
+#[utoipa::path(post, path = "/v1/logout",
+    operation_id = "log_out", tag = "server", responses(
     (status = 204, description = "The key that came with the request lets nobody in any more"),
     ChangeProblems,
 ))]

@@ -18,6 +18,7 @@ use outrigger_store::entries::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use crate::headers::{Removal, Replacement};
 use crate::input::{Body, QueryParams};
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
@@ -28,6 +29,7 @@ use crate::{RequestError, Server, Services, convert};
 #[into_params(parameter_in = Query)]
 pub(crate) struct FolderQuery {
     /// As sessions see it, for example `/memory/user`; all that is yours to see if absent.
+    #[param(example = "/memory/user")]
     path: Option<String>,
     /// Also what is in the folders below it.
     #[serde(default)]
@@ -39,6 +41,7 @@ pub(crate) struct FolderQuery {
 #[into_params(parameter_in = Query)]
 pub(crate) struct EntryQuery {
     /// As sessions see it, for example `/memory/user/notes.md`.
+    #[param(example = "/memory/user/notes.md")]
     path: String,
 }
 
@@ -47,6 +50,7 @@ pub(crate) struct EntryQuery {
 #[into_params(parameter_in = Query)]
 pub(crate) struct RevisionQuery {
     /// As sessions see it, for example `/memory/user/notes.md`.
+    #[param(example = "/memory/user/notes.md")]
     path: String,
     /// The newest if absent.
     revision: Option<u64>,
@@ -57,6 +61,7 @@ pub(crate) struct RevisionQuery {
 #[into_params(parameter_in = Query)]
 pub(crate) struct HistoryQuery {
     /// As sessions see it, for example `/memory/user/notes.md`.
+    #[param(example = "/memory/user/notes.md")]
     path: String,
     /// Only versions before this one.
     before: Option<u64>,
@@ -67,6 +72,7 @@ pub(crate) struct HistoryQuery {
 #[into_params(parameter_in = Query)]
 pub(crate) struct DiffQuery {
     /// As sessions see it, for example `/memory/user/notes.md`.
+    #[param(example = "/memory/user/notes.md")]
     path: String,
     /// The older one, 0 for nothing; the one before the newer if absent.
     from: Option<u64>,
@@ -79,13 +85,15 @@ pub(crate) struct DiffQuery {
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchQuery {
     /// Words that must all be there; `"…"` one after the other, `word*` a beginning.
+    #[param(min_length = 1, max_length = 1_024, example = "notes")]
     words: String,
-    /// How many files at most.
+    /// How many files at most, from 1 to 100: what is beyond is the nearest of them.
     limit: Option<usize>,
 }
 
 /// What is in a folder.
-#[utoipa::path(get, path = "/v1/memory", tag = "memory", params(FolderQuery), responses(
+#[utoipa::path(get, path = "/v1/memory",
+    operation_id = "list_entries", tag = "memory", params(FolderQuery), responses(
     (status = 200, body = EntryList),
     ReadProblems,
 ))]
@@ -114,7 +122,8 @@ pub(crate) async fn list(
 }
 
 /// A file. Its `ETag` is what a change of it names.
-#[utoipa::path(get, path = "/v1/memory/content", tag = "memory", params(RevisionQuery), responses(
+#[utoipa::path(get, path = "/v1/memory/content",
+    operation_id = "get_entry", tag = "memory", params(RevisionQuery), responses(
     (status = 200, body = EntryContent, headers(("ETag" = String, description = "Its version"))),
     ReadProblems,
 ))]
@@ -135,10 +144,9 @@ pub(crate) async fn content(
 }
 
 /// Writes a file. Where changes are reviewed it is proposed.
-#[utoipa::path(put, path = "/v1/memory/content", tag = "memory", params(EntryQuery,
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that is replaced"),
-        ("If-None-Match" = Option<String>, Header, description = "`*` for a new file"),
-    ), request_body = WriteEntry,
+#[utoipa::path(put, path = "/v1/memory/content",
+    operation_id = "write_entry", tag = "memory", params(EntryQuery, Replacement),
+    request_body = WriteEntry,
     responses(
         (status = 200, body = ChangedEntry),
         ChangeProblems,
@@ -162,9 +170,8 @@ pub(crate) async fn write(
 }
 
 /// Removes a file. Its history stays.
-#[utoipa::path(delete, path = "/v1/memory/content", tag = "memory", params(EntryQuery,
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that is removed"),
-    ),
+#[utoipa::path(delete, path = "/v1/memory/content",
+    operation_id = "remove_entry", tag = "memory", params(EntryQuery, Removal),
     responses(
         (status = 200, body = ChangedEntry),
         ChangeProblems,
@@ -186,10 +193,9 @@ pub(crate) async fn remove(
 }
 
 /// Makes an older version the newest again.
-#[utoipa::path(post, path = "/v1/memory/revert", tag = "memory", params(
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that is replaced"),
-        ("If-None-Match" = Option<String>, Header, description = "`*` where the file was removed"),
-    ), request_body = RevertEntry,
+#[utoipa::path(post, path = "/v1/memory/revert",
+    operation_id = "revert_entry", tag = "memory", params(Replacement),
+    request_body = RevertEntry,
     responses(
         (status = 200, body = ChangedEntry),
         ChangeProblems,
@@ -208,7 +214,8 @@ pub(crate) async fn revert(
 }
 
 /// The versions of a file, newest first.
-#[utoipa::path(get, path = "/v1/memory/history", tag = "memory", params(HistoryQuery), responses(
+#[utoipa::path(get, path = "/v1/memory/history",
+    operation_id = "get_entry_history", tag = "memory", params(HistoryQuery), responses(
     (status = 200, body = EntryHistory),
     ReadProblems,
 ))]
@@ -226,7 +233,8 @@ pub(crate) async fn history(
 }
 
 /// What changed from one version to another.
-#[utoipa::path(get, path = "/v1/memory/diff", tag = "memory", params(DiffQuery), responses(
+#[utoipa::path(get, path = "/v1/memory/diff",
+    operation_id = "get_entry_diff", tag = "memory", params(DiffQuery), responses(
     (status = 200, body = EntryDiff),
     ReadProblems,
 ))]
@@ -249,7 +257,8 @@ pub(crate) async fn diff(
 }
 
 /// Who wrote each line of a file.
-#[utoipa::path(get, path = "/v1/memory/blame", tag = "memory", params(EntryQuery), responses(
+#[utoipa::path(get, path = "/v1/memory/blame",
+    operation_id = "get_entry_blame", tag = "memory", params(EntryQuery), responses(
     (status = 200, body = EntryBlame),
     ReadProblems,
 ))]
@@ -266,7 +275,8 @@ pub(crate) async fn blame(
 }
 
 /// Files that have all of some words, best first.
-#[utoipa::path(get, path = "/v1/memory/search", tag = "memory", params(SearchQuery), responses(
+#[utoipa::path(get, path = "/v1/memory/search",
+    operation_id = "search_entries", tag = "memory", params(SearchQuery), responses(
     (status = 200, body = EntryHits),
     ReadProblems,
 ))]

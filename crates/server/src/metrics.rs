@@ -34,7 +34,8 @@ pub(crate) async fn count(
 }
 
 /// What Prometheus scrapes, in the text format of OpenMetrics.
-#[utoipa::path(get, path = "/metrics", tag = "server", responses(
+#[utoipa::path(get, path = "/metrics",
+    operation_id = "get_metrics", tag = "server", responses(
     (status = 200, body = String, content_type = "application/openmetrics-text"),
     ReadProblems,
 ))]

@@ -20,7 +20,8 @@ const ROLES: [(&str, &str); 4] = [
 ];
 
 /// Shares a session with a person, a group or everybody, or takes that back.
-#[utoipa::path(put, path = "/v1/sessions/{id}/shares", tag = "sessions",
+#[utoipa::path(put, path = "/v1/sessions/{id}/shares",
+    operation_id = "share_session", tag = "sessions",
     params(("id" = String, Path, description = "The session")), request_body = ShareInfo,
     responses(
         (status = 200, body = SessionInfo),
@@ -50,7 +51,8 @@ pub(crate) async fn share(
 }
 
 /// Who there is: whoever is in a group, and whoever is let in; and in which groups they are.
-#[utoipa::path(get, path = "/v1/people", tag = "server", responses(
+#[utoipa::path(get, path = "/v1/people",
+    operation_id = "list_people", tag = "server", responses(
     (status = 200, body = PeopleList),
     ReadProblems,
 ))]

@@ -25,6 +25,9 @@ pub(crate) enum ReadProblems {
     /// It is not there any more
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(ProblemDetails),
+    /// It is too large
+    #[response(status = 413, content_type = "application/problem+json")]
+    TooLarge(ProblemDetails),
     /// A sandbox could not be reached
     #[response(status = 503, content_type = "application/problem+json")]
     SandboxUnavailable(ProblemDetails),

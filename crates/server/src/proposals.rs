@@ -29,7 +29,8 @@ pub(crate) struct ProposalQuery {
 }
 
 /// What is proposed for the memory that a person sees.
-#[utoipa::path(get, path = "/v1/proposals", tag = "memory", params(ProposalQuery), responses(
+#[utoipa::path(get, path = "/v1/proposals",
+    operation_id = "list_proposals", tag = "memory", params(ProposalQuery), responses(
     (status = 200, body = ProposalList),
     ReadProblems,
 ))]
@@ -51,7 +52,8 @@ pub(crate) async fn list(
 }
 
 /// A proposal, with what it would change.
-#[utoipa::path(get, path = "/v1/proposals/{number}", tag = "memory",
+#[utoipa::path(get, path = "/v1/proposals/{number}",
+    operation_id = "get_proposal", tag = "memory",
     params(("number" = u64, Path, description = "The proposal")),
     responses(
         (status = 200, body = ProposalDetails),
@@ -80,7 +82,8 @@ pub(crate) async fn one(
 }
 
 /// Accepts or rejects a proposal, or takes one's own back.
-#[utoipa::path(post, path = "/v1/proposals/{number}", tag = "memory",
+#[utoipa::path(post, path = "/v1/proposals/{number}",
+    operation_id = "answer_proposal", tag = "memory",
     params(("number" = u64, Path, description = "The proposal")), request_body = AnswerProposal,
     responses(
         (status = 200, body = ProposalInfo),

@@ -31,6 +31,8 @@ use crate::{
         outrigger_api::LiveFrame,
         outrigger_api::PresenceFrame,
         outrigger_api::ApprovalList,
+        outrigger_api::ProblemDetails,
+        outrigger_api::ProblemCode,
     )),
     security(("bearer" = []), ("cookie" = [])),
     modifiers(&Schemes),
@@ -111,15 +113,20 @@ fn open_api() -> OpenApiRouter<Server> {
 pub fn openapi() -> String {
     let (_, document) = api().merge(open_api()).split_for_parts();
     let text = document.to_pretty_json();
-    text.expect("a document of plain data can always be written") + "\n"
+    spelled(&text.expect("a document of plain data can always be written")) + "\n"
+}
+
+/// With the formats of whole numbers without a sign as the registry of OpenAPI has them: `uint64`
+/// and not `u-int64`, which utoipa writes.
+fn spelled(document: &str) -> String {
+    document.replace("\"u-int", "\"uint")
 }
 
 /// All addresses.
 pub(crate) fn router(server: Server) -> Router {
-    let (_, document) = api().merge(open_api()).split_for_parts();
     let (api, _) = api().split_for_parts();
     let (open_api, _) = open_api().split_for_parts();
-    let document = document.to_json().unwrap_or_default();
+    let document = openapi();
     let json = HeaderValue::from_static("application/json");
     let document = move || async move { ([(axum::http::header::CONTENT_TYPE, json)], document) };
     let open = Router::new()

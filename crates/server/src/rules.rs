@@ -20,7 +20,8 @@ use crate::problems::ReadProblems;
 use crate::{RequestError, Server};
 
 /// All rules in force, those that nobody configured too.
-#[utoipa::path(get, path = "/v1/rules", tag = "rules", responses(
+#[utoipa::path(get, path = "/v1/rules",
+    operation_id = "list_rules", tag = "rules", responses(
     (status = 200, body = RuleList),
     ReadProblems,
 ))]
@@ -37,7 +38,8 @@ pub(crate) async fn list(
 }
 
 /// What the rules would say of something, and why.
-#[utoipa::path(post, path = "/v1/rules/explain", tag = "rules", request_body = ExplainRules,
+#[utoipa::path(post, path = "/v1/rules/explain",
+    operation_id = "explain_rules", tag = "rules", request_body = ExplainRules,
     responses(
         (status = 200, body = RulesExplanation),
         ReadProblems,
@@ -75,7 +77,8 @@ fn word<T: DeserializeOwned>(field: &str, said: &str) -> Result<T, RequestError>
 }
 
 /// Why an effect was permitted, asked about or forbidden, and what the rules of now say of it.
-#[utoipa::path(get, path = "/v1/sessions/{id}/effects/{effect}/rules", tag = "rules",
+#[utoipa::path(get, path = "/v1/sessions/{id}/effects/{effect}/rules",
+    operation_id = "explain_effect", tag = "rules",
     params(
         ("id" = String, Path, description = "The session"),
         ("effect" = u64, Path, description = "The effect"),

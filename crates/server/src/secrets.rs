@@ -12,7 +12,8 @@ use crate::problems::{ChangeProblems, ReadProblems};
 use crate::{RequestError, Server};
 
 /// All secrets, without their values.
-#[utoipa::path(get, path = "/v1/secrets", tag = "secrets", responses(
+#[utoipa::path(get, path = "/v1/secrets",
+    operation_id = "list_secrets", tag = "secrets", responses(
     (status = 200, body = SecretList),
     ReadProblems,
 ))]
@@ -24,8 +25,9 @@ pub(crate) async fn list(
 }
 
 /// Keeps a secret, and says where it is sent. One of that name is replaced.
-#[utoipa::path(put, path = "/v1/secrets/{name}", tag = "secrets", request_body = SetSecret,
-    params(("name" = String, Path, description = "The variable in which commands look for it")),
+#[utoipa::path(put, path = "/v1/secrets/{name}",
+    operation_id = "set_secret", tag = "secrets", request_body = SetSecret,
+    params(("name" = String, Path, pattern = "^[A-Za-z_][A-Za-z0-9_]*$", max_length = 128, example = "API_TOKEN", description = "The variable in which commands look for it")),
     responses(
         (status = 200, body = SecretInfo),
         ChangeProblems,
@@ -41,9 +43,10 @@ pub(crate) async fn set(
 }
 
 /// Gives a secret another value. Where it is sent stays, and so do placeholders.
-#[utoipa::path(post, path = "/v1/secrets/{name}/rotate", tag = "secrets",
+#[utoipa::path(post, path = "/v1/secrets/{name}/rotate",
+    operation_id = "rotate_secret", tag = "secrets",
     request_body = RotateSecret,
-    params(("name" = String, Path, description = "The secret")),
+    params(("name" = String, Path, pattern = "^[A-Za-z_][A-Za-z0-9_]*$", max_length = 128, example = "API_TOKEN", description = "The secret")),
     responses(
         (status = 200, body = SecretInfo),
         ChangeProblems,
@@ -59,8 +62,9 @@ pub(crate) async fn rotate(
 }
 
 /// Forgets a secret. What is under way with it ends.
-#[utoipa::path(delete, path = "/v1/secrets/{name}", tag = "secrets",
-    params(("name" = String, Path, description = "The secret")),
+#[utoipa::path(delete, path = "/v1/secrets/{name}",
+    operation_id = "revoke_secret", tag = "secrets",
+    params(("name" = String, Path, pattern = "^[A-Za-z_][A-Za-z0-9_]*$", max_length = 128, example = "API_TOKEN", description = "The secret")),
     responses(
         (status = 204, description = "It is sent nowhere any more"),
         ChangeProblems,

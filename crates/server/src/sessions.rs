@@ -16,6 +16,7 @@ use outrigger_store::Before;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use crate::headers::Idempotency;
 use crate::input::{Body, Name, QueryParams};
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
@@ -25,14 +26,15 @@ use crate::{RequestError, Server};
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// At most so many.
+    /// At most so many, from 1 to 200: what is beyond is the nearest of them.
     limit: Option<u32>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
 }
 
 /// What the server is.
-#[utoipa::path(get, path = "/v1/server", tag = "server", responses(
+#[utoipa::path(get, path = "/v1/server",
+    operation_id = "get_server", tag = "server", responses(
     (status = 200, body = ServerInfo),
     ReadProblems,
 ))]
@@ -51,7 +53,8 @@ pub(crate) async fn server(
 }
 
 /// Sessions, newest first, without subagents.
-#[utoipa::path(get, path = "/v1/sessions", tag = "sessions", params(ListQuery), responses(
+#[utoipa::path(get, path = "/v1/sessions",
+    operation_id = "list_sessions", tag = "sessions", params(ListQuery), responses(
     (status = 200, body = SessionList),
     ReadProblems,
 ))]
@@ -88,7 +91,8 @@ fn read_cursor(cursor: &str) -> Result<Before, RequestError> {
 }
 
 /// One session.
-#[utoipa::path(get, path = "/v1/sessions/{id}", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}",
+    operation_id = "get_session", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = SessionInfo),
@@ -105,10 +109,11 @@ pub(crate) async fn one(
 
 /// Opens a session and begins to work on what is said first. It is named after the idempotency
 /// key, so that the same request opens one session however often it comes.
-#[utoipa::path(post, path = "/v1/sessions", tag = "sessions", request_body = CreateSession,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The same key opens one session, however often it comes")),
+#[utoipa::path(post, path = "/v1/sessions",
+    operation_id = "create_session", tag = "sessions", request_body = CreateSession,
+    params(Idempotency),
     responses(
-        (status = 201, body = SessionInfo),
+        (status = 201, body = SessionInfo, headers(("Location" = String, description = "Where it is"))),
         ChangeProblems,
     ))]
 pub(crate) async fn create(
@@ -145,7 +150,8 @@ pub(crate) fn named(person: &Person, headers: &HeaderMap) -> SessionId {
 }
 
 /// Says something to the agent: begins a turn, or steers the one that runs.
-#[utoipa::path(post, path = "/v1/sessions/{id}/messages", tag = "sessions",
+#[utoipa::path(post, path = "/v1/sessions/{id}/messages",
+    operation_id = "send_message", tag = "sessions",
     params(("id" = String, Path, description = "The session")), request_body = SendMessage,
     responses(
         (status = 202, description = "It is written down, and the agent hears it"),
@@ -170,7 +176,8 @@ pub(crate) async fn say(
 }
 
 /// Stops what the agent does now. It can go on later.
-#[utoipa::path(post, path = "/v1/sessions/{id}/interrupt", tag = "sessions",
+#[utoipa::path(post, path = "/v1/sessions/{id}/interrupt",
+    operation_id = "interrupt_session", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 202, description = "It is written down, and the turn stops"),
@@ -192,7 +199,8 @@ pub(crate) async fn interrupt(
 }
 
 /// Lets a turn that stopped before its answer go on.
-#[utoipa::path(post, path = "/v1/sessions/{id}/resume", tag = "sessions",
+#[utoipa::path(post, path = "/v1/sessions/{id}/resume",
+    operation_id = "resume_session", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 202, description = "It goes on"),
@@ -213,7 +221,8 @@ pub(crate) async fn resume(
 }
 
 /// Ends a session for good, and deletes its sandbox.
-#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", tag = "sessions",
+#[utoipa::path(post, path = "/v1/sessions/{id}/cancel",
+    operation_id = "cancel_session", tag = "sessions",
     params(("id" = String, Path, description = "The session")), request_body = CancelSession,
     responses(
         (status = 202, description = "It is written down, and nothing further is started"),

@@ -1,0 +1,46 @@
+//! Which headers requests may come with, for the contract: handlers read them.
+
+use utoipa::IntoParams;
+
+/// Of what is to be done once, however often it is asked for.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "it is a description")]
+pub(crate) struct Idempotency {
+    /// The same key makes one session, however often it comes.
+    #[param(rename = "Idempotency-Key")]
+    key: Option<String>,
+}
+
+/// Of what replaces a version of a file. One of the two has to be there.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "it is a description")]
+pub(crate) struct Replacement {
+    /// The `ETag` of the version that is replaced.
+    #[param(rename = "If-Match", pattern = r#"^"[0-9]+"$"#, example = "\"1\"")]
+    version: Option<String>,
+    /// `*` where there is no such file, or not any more.
+    #[param(rename = "If-None-Match", pattern = r"^\*$", example = "*")]
+    nothing: Option<String>,
+}
+
+/// Of what removes a file. It has to be there.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "it is a description")]
+pub(crate) struct Removal {
+    /// The `ETag` of the version that is removed.
+    #[param(rename = "If-Match", pattern = r#"^"[0-9]+"$"#, example = "\"1\"")]
+    version: Option<String>,
+}
+
+/// Of what is followed from where it was left.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "it is a description")]
+pub(crate) struct LastEvent {
+    /// The place of the last event that is known, which wins over `after`.
+    #[param(rename = "Last-Event-ID")]
+    seq: Option<u64>,
+}
