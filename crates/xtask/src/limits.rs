@@ -44,3 +44,7 @@ pub(crate) const PROJECT_RUN_SECONDS_MAX: u64 = 900;
 pub(crate) const PROJECT_TAIL_LINES: u32 = 60;
 /// Seconds that the whole suite in a browser has.
 pub(crate) const BROWSER_SECONDS_MAX: u64 = 900;
+/// Seconds that all seeds of what is made up from the contract have together.
+pub(crate) const SCHEMATHESIS_SECONDS_MAX: u64 = 5_400;
+/// How many seeds of it can be asked for.
+pub(crate) const SCHEMATHESIS_SEEDS_MAX: i64 = 1_000;

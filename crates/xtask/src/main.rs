@@ -18,6 +18,7 @@ mod limits;
 mod mutants;
 mod projects;
 mod qemu;
+mod schemathesis;
 mod setup;
 mod source;
 mod subjects;
@@ -127,6 +128,9 @@ enum Task {
     Projects(projects::Projects),
     /// The page of `outrigger serve` in Chromium, against the real server: `browser [--only NAME]`.
     Browser(browser::Browser),
+    /// The contract of `outrigger serve` against the real server: requests made up from it, and
+    /// every operation without a right to it: `schemathesis [--seeds 5] [--first SEED]`.
+    Schemathesis(schemathesis::Schemathesis),
     /// Installs what the tests need and this machine lacks (Debian, Ubuntu, Fedora).
     Setup,
     /// Everything that CI runs, in its order.
@@ -162,6 +166,8 @@ enum Error {
     Projects(#[from] projects::Error),
     #[error(transparent)]
     Browser(#[from] browser::Error),
+    #[error(transparent)]
+    Schemathesis(#[from] schemathesis::Error),
     #[error(transparent)]
     CrateMap(#[from] crate_map::Error),
     #[error("cannot read or write {}", crate_map::PAGE)]
@@ -208,18 +214,7 @@ fn run(task: Task) -> Result<u8, Error> {
         }
         Task::Layers => layers(&mut out),
         Task::Subjects => Ok(subjects::run(&mut out)?),
-        Task::CrateMap { write } => {
-            let workspace = Workspace::load()?;
-            let table = crate_map::render(&workspace);
-            if write {
-                let path = workspace.root.join(crate_map::PAGE);
-                let page = std::fs::read_to_string(&path).map_err(Error::Page)?;
-                std::fs::write(&path, crate_map::replace(&page, &table)?).map_err(Error::Page)?;
-            } else {
-                write!(out, "{table}")?;
-            }
-            Ok(0)
-        }
+        Task::CrateMap { write } => crate_map(write, &mut out),
         Task::Sim { mutants, args } => {
             drop(out);
             sim(mutants, args)
@@ -252,6 +247,10 @@ fn run(task: Task) -> Result<u8, Error> {
             drop(out);
             Ok(browser::run(&asked, &Workspace::load()?, &mut std::io::stdout())?)
         }
+        Task::Schemathesis(asked) => {
+            drop(out);
+            Ok(schemathesis::run(&asked, &Workspace::load()?, &mut std::io::stdout())?)
+        }
         Task::Setup => {
             drop(out);
             Ok(setup::run(&mut std::io::stdout())?)
@@ -265,6 +264,19 @@ fn run(task: Task) -> Result<u8, Error> {
             Ok(dist::run(&Workspace::load()?, &mut std::io::stdout())?)
         }
     }
+}
+
+fn crate_map(write: bool, out: &mut impl Write) -> Result<u8, Error> {
+    let workspace = Workspace::load()?;
+    let table = crate_map::render(&workspace);
+    if write {
+        let path = workspace.root.join(crate_map::PAGE);
+        let page = std::fs::read_to_string(&path).map_err(Error::Page)?;
+        std::fs::write(&path, crate_map::replace(&page, &table)?).map_err(Error::Page)?;
+    } else {
+        write!(out, "{table}")?;
+    }
+    Ok(0)
 }
 
 fn bench(args: Vec<String>) -> Result<u8, Error> {
