@@ -137,6 +137,9 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .foreign_keys(true)
         .pragma("trusted_schema", "OFF")
         .pragma("cell_size_check", "ON")
+        // What a statement may have to take back, and what is sorted, would else be put into a
+        // file of a folder that SQLite chooses, in which a confined process can't make one.
+        .pragma("temp_store", "MEMORY")
         .thread_name(|id| format!("journal-sql-{id}"))
         .disable_statement_logging()
 }
@@ -314,8 +317,14 @@ mod tests {
         let path = prepare(directory.path()).await.unwrap();
         let mut connection = writing(&path, Settings::default()).await.unwrap();
         let mut text = String::new();
-        let pragmas =
-            ["journal_mode", "synchronous", "trusted_schema", "page_size", "application_id"];
+        let pragmas = [
+            "journal_mode",
+            "synchronous",
+            "trusted_schema",
+            "page_size",
+            "application_id",
+            "temp_store",
+        ];
         for pragma in pragmas {
             let query =
                 sqlx::AssertSqlSafe(format!("SELECT CAST({pragma} AS TEXT) FROM pragma_{pragma}"));
@@ -329,6 +338,7 @@ mod tests {
             trusted_schema 0
             page_size 4096
             application_id 1333097586
+            temp_store 2
         "#]]
         .assert_eq(&text);
     }

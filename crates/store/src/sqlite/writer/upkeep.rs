@@ -80,7 +80,9 @@ impl Thread {
 
     pub(super) async fn compact(&mut self) -> Result<(), Error> {
         let connection = self.connection().await?;
-        let done = sqlx::query("VACUUM").execute(&mut *connection).await;
+        // It writes the whole database anew first, which is too much for memory.
+        let in_file = "PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY";
+        let done = sqlx::raw_sql(in_file).execute(&mut *connection).await;
         if let Err(error) = done {
             self.disconnect().await;
             return Err(fault::of("making the database smaller", error));
