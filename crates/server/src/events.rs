@@ -137,10 +137,14 @@ pub(crate) async fn follow(
     });
     let (told, ours) = ((server.clone(), person), session.to_string());
     let standing = updates(&server).await?.filter_map(move |update| {
-        let ((server, person), ours) = (told.clone(), ours.clone());
+        // Everybody hears of every session.
+        let info = match update {
+            Update::Session(info) if info.id == ours => Some(info),
+            Update::Session(_) | Update::Approvals => None,
+        };
+        let told = info.is_some().then(|| told.clone());
         async move {
-            let Update::Session(info) = update else { return None };
-            let info = if info.id == ours { info } else { return None };
+            let ((server, person), info) = (told?, info?);
             let told = server.told(&*server.rights(&person).ok()?, &info).await.ok()??;
             Some(named("session", &told))
         }

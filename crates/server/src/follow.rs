@@ -85,7 +85,12 @@ impl Follower {
                     if Instant::now() >= self.ends_at {
                         return Ok(Followed::End);
                     }
-                    let head = self.server.parts.journal.head(&self.session).await?;
+                    let Server { listing, parts, .. } = &self.server;
+                    // One look at all sessions does for everybody who follows one.
+                    let head = match listing.looked_head(&self.session) {
+                        Some(head) => head,
+                        None => parts.journal.head(&self.session).await?,
+                    };
                     self.is_current = head <= self.given;
                 }
             }

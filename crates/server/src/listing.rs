@@ -118,6 +118,13 @@ impl Listing {
         self.known().get(session).map(|listed| listed.info.person.clone())
     }
 
+    /// Where a session ended when the newest were looked at last; nothing where it was none of
+    /// them, or where they are being looked at.
+    pub(crate) fn looked_head(&self, session: &SessionId) -> Option<Seq> {
+        // Who waited for it would be told later what comes meanwhile.
+        self.looked.try_lock().ok()?.as_ref()?.get(session).map(|look| look.head)
+    }
+
     /// How the newest sessions stand, without subagents, and how many questions wait in all.
     pub(crate) async fn counts(
         &self,
@@ -186,10 +193,12 @@ impl Listing {
             }
             let Some(looked) = &mut *looked else { continue };
             let Ok(rows) = look(parts).await else { continue };
+            let now = rows.iter().map(|(row, now)| (row.session.clone(), *now)).collect();
+            let before: HashMap<SessionId, Look> = std::mem::replace(looked, now);
             let mut asks = false;
             for (row, now) in rows {
-                let before = looked.insert(row.session.clone(), now);
-                if before == Some(now) {
+                let before = before.get(&row.session);
+                if before == Some(&now) {
                     continue;
                 }
                 asks |= now.waits || before.is_some_and(|before| before.waits);
@@ -206,13 +215,19 @@ impl Listing {
 
     /// Sessions in which something waits for a person, newest first.
     pub(crate) async fn waiting(&self, parts: &Services) -> Result<Vec<SessionRow>, RequestError> {
-        let rows = parts.journal.sessions(None, limits::LISTING_SESSIONS_MAX).await?;
-        let mut waiting = Vec::new();
-        for row in rows.into_iter().filter(|row| row.status == State::WAITS) {
-            if self.listed(parts, &row).await?.info.approvals > 0 {
-                waiting.push(row);
+        let (mut waiting, mut before) = (Vec::new(), None);
+        // All of them: what waits may have waited for long.
+        loop {
+            let rows = parts.journal.sessions(before, limits::LISTING_SESSIONS_MAX).await?;
+            before = rows.last().map(Before::from);
+            for row in rows.into_iter().filter(|row| row.status == State::WAITS) {
+                if self.listed(parts, &row).await?.info.approvals > 0 {
+                    waiting.push(row);
+                }
+            }
+            if before.is_none() {
+                return Ok(waiting);
             }
         }
-        Ok(waiting)
     }
 }
