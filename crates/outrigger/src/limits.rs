@@ -243,6 +243,9 @@ pub(crate) const HIDDEN_LINE_BYTES_MAX: usize = 16 << 10;
 pub(crate) const START_REQUEST_BYTES_MAX: usize = 64 << 10;
 /// From being told to end until a server does, whatever requests are under way, in milliseconds.
 pub(crate) const SERVE_GRACE_MS_MAX: u64 = 3_000;
+/// Descriptors that a server may have open, as far as the machine lets it: some six for each
+/// session that works and is followed.
+pub(crate) const SERVE_FILES_MAX: u64 = 65_536;
 /// Sessions that wait to be opened, woken or looked at.
 pub(crate) const SERVE_JOBS_MAX: usize = 1_024;
 /// From asking what a session that works has changed until what was kept of it is shown instead,

@@ -18,6 +18,7 @@ use clap::Args;
 use outrigger_engine::{Feed, SystemClock};
 use outrigger_server::{Origins, Server, Services, limits, new_key};
 use outrigger_store::KeyKind;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -66,6 +67,17 @@ pub(crate) struct Serve {
     listener: Option<TcpListener>,
 }
 
+/// Lets this process have as many descriptors as many sessions need: a shell allows 1,024 at
+/// first. Where that can't be, what can't be opened says so.
+fn allow_files() {
+    let files = getrlimit(Resource::Nofile);
+    let most = crate::limits::SERVE_FILES_MAX;
+    let most = files.maximum.map_or(most, |maximum| maximum.min(most));
+    if files.current.is_some_and(|current| current < most) {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..files });
+    }
+}
+
 /// An address as browsers write it in front of their requests.
 fn origin(said: &str) -> Result<String, String> {
     let said = said.strip_suffix('/').unwrap_or(said);
@@ -99,6 +111,7 @@ impl Serve {
             .set_nonblocking(true)
             .map_err(|error| Failure::from_error(Kind::Storage, &error))?;
         self.listener = Some(listener);
+        allow_files();
         Ok(())
     }
 
