@@ -3,6 +3,7 @@
 //! Owns which program each request starts, and that what the harness waits for ends with it.
 
 use outrigger_gate::{ServerLauncher, passing};
+use outrigger_sandbox::Capabilities;
 use outrigger_sandbox_native::SpawnerLauncher;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
@@ -31,7 +32,8 @@ pub(crate) fn serve(args: impl Iterator<Item = OsString>) -> ExitCode {
     // As it is now, before the harness reads anything that could have it changed. What is wrong
     // with it is told by the harness.
     let config = Config::of_files(paths.configs()).unwrap_or_default();
-    let mut service = Service { paths, config, works_in: args.collect(), waiting: Vec::new() };
+    let (prepared, waiting) = (None, Vec::new());
+    let mut service = Service { paths, config, works_in: args.collect(), prepared, waiting };
     let socket = rustix::stdio::stdin();
     let mut bytes = vec![0; limits::START_REQUEST_BYTES_MAX];
     while let Ok((length @ 1.., fds)) = passing::receive(socket, &mut bytes) {
@@ -61,6 +63,8 @@ struct Service {
     paths: Paths,
     config: Config,
     works_in: Vec<PathBuf>,
+    /// What sandboxes there can be, once it is known that there can be some.
+    prepared: Option<Capabilities>,
     waiting: Vec<JoinHandle<()>>,
 }
 
@@ -94,7 +98,12 @@ impl Service {
                 return Ok(Reply::Started);
             }
             StartRequest::Prepare => {
-                let found = outrigger_sandbox_native::prepare(&self.paths.sandboxes());
+                // It tries namespaces out, which takes longer than to open a session.
+                let found = match &self.prepared {
+                    Some(known) => Ok(known.clone()),
+                    None => outrigger_sandbox_native::prepare(&self.paths.sandboxes()),
+                };
+                self.prepared = found.as_ref().ok().cloned();
                 return Ok(Reply::Prepared(Box::new(found)));
             }
             StartRequest::AllowHost { host } => {
