@@ -35,6 +35,8 @@ pub const BLOB_BYTES_MAX: u64 = 16 << 30;
 pub const BUSY_WAIT_MS: u64 = 60_000;
 /// Connections that read.
 pub const READERS: usize = 2;
+/// From asking for a connection that reads until one more is opened.
+pub const READER_WAIT_MS_MAX: u64 = 500;
 /// The write-ahead log is copied into the database when it has this many pages.
 pub const WAL_PAGES: u32 = 1_000;
 /// The write-ahead log is cut back to this size after it was copied.

@@ -276,7 +276,12 @@ async fn wait(engine: &Engine, run: &mut SessionRun, poke: &Notify) -> Result<Wa
         if waiting.are_all(run.under_way.len()) {
             return Ok(WaitOutcome::OnPeople);
         }
-        let poll = Duration::from_millis(limits::FOREIGN_POLL_MS);
+        // What is under way goes on meanwhile: it may have what the journal needs to answer.
+        let (journal, session) = (&engine.parts.journal, run.session.clone());
+        let head = async {
+            tokio::time::sleep(Duration::from_millis(limits::FOREIGN_POLL_MS)).await;
+            journal.head(&session).await
+        };
         tokio::select! {
             biased;
             Some(completed) = run.under_way.next() => {
@@ -286,8 +291,7 @@ async fn wait(engine: &Engine, run: &mut SessionRun, poke: &Notify) -> Result<Wa
             () = waiting.begun() => {}
             () = &mut freezing, if !freezing.is_terminated() => {}
             () = poke.notified() => return flush::refresh(engine, run).await.map(|()| WaitOutcome::On),
-            () = tokio::time::sleep(poll) => {
-                let head = engine.parts.journal.head(&run.session).await;
+            head = head => {
                 let head = head.map_err(|e| Error::journal(&run.session, e))?;
                 if head != run.state.seq() {
                     return flush::refresh(engine, run).await.map(|()| WaitOutcome::On);
