@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
@@ -44,6 +44,21 @@ pub(crate) struct Store {
     pub(crate) sqlite: Arc<Sqlite>,
     /// What of it is served into sandboxes.
     pub(crate) served: ServedTrees,
+    /// The rules, once an engine over it was judged by them.
+    rules: Arc<OnceLock<Arc<ConfiguredRules>>>,
+}
+
+impl Store {
+    /// The rules of every engine over it: to understand them takes longer than to open a session.
+    /// Wrong ones are an error, also where they were right before.
+    pub(crate) fn rules(&self, paths: &Paths) -> Outcome<Arc<ConfiguredRules>> {
+        if let Some(rules) = self.rules.get() {
+            rules.access()?;
+            return Ok(Arc::clone(rules));
+        }
+        let read = Arc::new(ConfiguredRules::read(paths)?);
+        Ok(Arc::clone(self.rules.get_or_init(|| read)))
+    }
 }
 
 /// Opens the store; makes it if there is none.
@@ -59,6 +74,7 @@ pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
         reviews: Arc::clone(&opened) as _,
         sqlite: opened,
         served: ServedTrees::default(),
+        rules: Arc::default(),
     })
 }
 
@@ -269,7 +285,7 @@ pub(crate) fn engine(
         outside: servers,
         egress: Some(Arc::new(egress(paths, store, backends)?)),
         memory: Some(memory),
-        rules: Arc::new(ConfiguredRules::read(paths)?),
+        rules: store.rules(paths)?,
         clock: Arc::new(SystemClock),
         feed: Feed::default(),
     });

@@ -32,7 +32,6 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Limits, Model, Net, Output};
 use crate::paths::Paths;
 use crate::project_file::ProjectFile;
-use crate::rules::ConfiguredRules;
 use crate::show::{self, Screen, Tone};
 use crate::{compose, models, session, trust, workspace};
 use context::ServeContext;
@@ -212,7 +211,7 @@ async fn context(paths: &Paths, asked: &Serve, screen: &Screen) -> Outcome<Serve
     let store = compose::store(paths).await?;
     // Once: it looks at each session that runs.
     task::give_back(paths, &config, &store).await?;
-    let rules = ConfiguredRules::read(paths)?;
+    let rules = store.rules(paths)?;
     Ok(ServeContext { paths: paths.clone(), config, model, dir, store, rules })
 }
 

@@ -5,6 +5,7 @@ use outrigger_engine::Engine;
 use outrigger_server::TakenChanges;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::changes::files;
 use crate::command::finish::{Back, Finish};
@@ -25,7 +26,7 @@ pub(super) struct ServeContext {
     pub(super) dir: PathBuf,
     pub(super) store: Store,
     /// What the rules say now.
-    pub(super) rules: ConfiguredRules,
+    pub(super) rules: Arc<ConfiguredRules>,
 }
 
 impl ServeContext {
