@@ -73,6 +73,13 @@ impl Child {
         Self::new(words.chain(args))
     }
 
+    /// What measures the server from outside, beside the program.
+    pub(crate) fn server_bench(args: impl IntoIterator<Item = String>) -> Self {
+        let words = ["cargo", "run", "--release", "--quiet", "--package", "outrigger-api"];
+        let words = words.into_iter().chain(["--example", "bench-server", "--"]);
+        Self::new(words.map(str::to_owned).chain(args))
+    }
+
     /// The program that attacks sandboxes, built for speed, because it floods itself.
     pub(crate) fn attack(args: impl IntoIterator<Item = String>) -> Self {
         let words = ["cargo", "run", "--release", "--quiet", "--package", "outrigger-attack"];
@@ -222,6 +229,11 @@ mod tests {
         assert_eq!(
             child.typed(),
             "cargo run --release --quiet --package outrigger-gate --example bench -- --json"
+        );
+        let child = Child::server_bench(["--json".to_owned()]);
+        assert_eq!(
+            child.typed(),
+            "cargo run --release --quiet --package outrigger-api --example bench-server -- --json"
         );
     }
 }

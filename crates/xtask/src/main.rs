@@ -86,7 +86,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<String>,
     },
-    /// Measurements: `bench turn|sandbox|policy|audit|namespace|conversation|gate
+    /// Measurements: `bench turn|sandbox|policy|audit|namespace|conversation|gate|server
     /// [--json]`.
     #[command(disable_help_flag = true)]
     Bench {
@@ -286,6 +286,13 @@ fn bench(args: Vec<String>) -> Result<u8, Error> {
         // It measures the program that lies beside it.
         Some("conversation") => match Child::program().run()? {
             built if built.success() => Ok(child::code(Child::sim_bin("bench", args).run()?)),
+            failed => Ok(child::code(failed)),
+        },
+        // Likewise, but that it asks it over HTTP.
+        Some("server") => match Child::program().run()? {
+            built if built.success() => {
+                Ok(child::code(Child::server_bench(args.into_iter().skip(1)).run()?))
+            }
             failed => Ok(child::code(failed)),
         },
         // It is the gate itself, and knows nothing above it.
