@@ -4,6 +4,7 @@
 //! reserved does not stand in the way of others for ever. A driver holds a lock that ends
 //! with its process: that is how it is known.
 
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use outrigger_agent::{Amounts, SessionId, State};
 use outrigger_engine::Engine;
 use outrigger_store::{Journal, SessionRow};
@@ -12,7 +13,7 @@ use std::ops::ControlFlow;
 use crate::compose::Store;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
-use crate::session;
+use crate::{limits, session};
 
 /// How a session stands whose turn was cut off: `outrigger sessions resume` goes on with it.
 pub(crate) const INTERRUPTED: &str = "interrupted";
@@ -46,24 +47,31 @@ pub(crate) async fn release(
     store: &Store,
     engine: &Engine,
 ) -> Outcome<Vec<SessionId>> {
-    let mut keep = Vec::new();
-    for row in in_turn(store).await? {
-        // Held while it is looked at, so that nobody begins to drive it meanwhile.
-        let Some(_lock) = session::lock_briefly(&paths.lock(row.session.as_str()))? else {
-            continue;
-        };
-        let charged = store.accounts.charged(&row.session).await?;
-        if charged.is_none_or(|charged| charged.reserved == Amounts::default()) {
-            continue;
-        }
-        // What waits for a person goes on with what it has.
-        if row.status == State::WAITS
-            || outrigger_engine::release(engine, &row.session).await.map_err(Failure::from)?
-        {
-            keep.push(row.session);
-        }
+    let all = stream::iter(in_turn(store).await?);
+    let all = all.map(|row| async move {
+        let keeps = keeps(paths, store, engine, &row).await?;
+        Ok(keeps.then_some(row.session))
+    });
+    // Each of them waits for the disk.
+    let kept = all.buffer_unordered(limits::SERVE_BEGIN_AT_ONCE);
+    kept.try_filter_map(async |kept| Ok(kept)).try_collect().await
+}
+
+/// Gives back what one of them keeps, and gives whether it still keeps some.
+async fn keeps(paths: &Paths, store: &Store, engine: &Engine, row: &SessionRow) -> Outcome<bool> {
+    // Held while it is looked at, so that nobody begins to drive it meanwhile.
+    let Some(_lock) = session::lock_briefly(&paths.lock(row.session.as_str()))? else {
+        return Ok(false);
+    };
+    let charged = store.accounts.charged(&row.session).await?;
+    if charged.is_none_or(|charged| charged.reserved == Amounts::default()) {
+        return Ok(false);
     }
-    Ok(keep)
+    // What waits for a person goes on with what it has.
+    if row.status == State::WAITS {
+        return Ok(true);
+    }
+    outrigger_engine::release(engine, &row.session).await.map_err(Failure::from)
 }
 
 /// Sessions in the middle of a turn.

@@ -246,6 +246,8 @@ pub(crate) const SERVE_GRACE_MS_MAX: u64 = 3_000;
 /// Descriptors that a server may have open, as far as the machine lets it: some six for each
 /// session that works and is followed.
 pub(crate) const SERVE_FILES_MAX: u64 = 65_536;
+/// Sessions that are looked at, or gone on with, at once when a server begins.
+pub(crate) const SERVE_BEGIN_AT_ONCE: usize = 16;
 /// Sessions that wait to be opened, woken or looked at.
 pub(crate) const SERVE_JOBS_MAX: usize = 1_024;
 /// From asking what a session that works has changed until what was kept of it is shown instead,

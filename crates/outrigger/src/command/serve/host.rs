@@ -5,6 +5,7 @@
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
+use futures_util::stream::{self, StreamExt as _};
 use outrigger_agent::{Author, Message, Seq, SessionId};
 use outrigger_api::{CreateSession, ServerInfo, ServerRights, SessionLimits, UploadedWorkspace};
 use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
@@ -32,7 +33,7 @@ use crate::session::{self, Lock};
 use crate::show::{self, Screen};
 use crate::trust::{self, JudgedFile};
 use crate::waiting::{self, PendingApproval};
-use crate::{notify, workspace};
+use crate::{limits, notify, workspace};
 
 /// A session that this process holds.
 #[derive(Debug)]
@@ -90,16 +91,14 @@ impl Host {
 
     /// Goes on with what a server left in the middle of its work. Gives how many those are.
     pub(super) async fn go_on(&self) -> u64 {
-        let left = self.0.marks.left().unwrap_or_default();
-        let mut went_on = 0;
-        for session in left {
-            match self.wake(&session).await {
-                Ok(()) => went_on += 1,
-                // One that was removed, or can't go on, is told on its own page.
-                Err(_) => self.0.marks.clear(&session),
-            }
-        }
-        went_on
+        let left = stream::iter(self.0.marks.left().unwrap_or_default());
+        let woken = left.map(|session| async move {
+            let woken = self.wake(&session).await;
+            // One that was removed, or can't go on, is told on its own page.
+            woken.inspect_err(|_| self.0.marks.clear(&session)).is_ok()
+        });
+        let woken = woken.buffer_unordered(limits::SERVE_BEGIN_AT_ONCE);
+        woken.fold(0, async |count, woken| count + u64::from(woken)).await
     }
 
     /// The engine of a session that is held.
