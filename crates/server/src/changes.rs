@@ -67,7 +67,7 @@ pub(crate) async fn patch(
 
 /// All of it as a tar archive: each file as it was beneath `before/`, and as it is beneath
 /// `after/`.
-#[utoipa::path(get, path = "/v1/sessions/{id}/changes.tar", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/changes.tar", operation_id = "get_change_archive", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = Vec<u8>, content_type = "application/x-tar"),

@@ -27,7 +27,7 @@ fn unknown(code: &str) -> RequestError {
 
 /// Begins to let a program in: it shows the code and the address, and asks for its key now and
 /// then. Nobody has to be logged in for that.
-#[utoipa::path(post, path = "/v1/login/device", tag = "server", request_body = BeginLogin,
+#[utoipa::path(post, path = "/v1/login/device", operation_id = "begin_device_login", tag = "server", request_body = BeginLogin,
     security(()),
     responses(
         (status = 201, body = DeviceLogin),
@@ -53,7 +53,7 @@ pub(crate) async fn begin(
 }
 
 /// Gives the program its key, once somebody let it in.
-#[utoipa::path(post, path = "/v1/login/device/key", tag = "server", request_body = PollLogin,
+#[utoipa::path(post, path = "/v1/login/device/key", operation_id = "poll_device_login", tag = "server", request_body = PollLogin,
     security(()),
     responses(
         (status = 200, body = LoginState),
@@ -78,7 +78,7 @@ pub(crate) async fn poll(
 }
 
 /// A program that waits to be let in.
-#[utoipa::path(get, path = "/v1/login/device/{code}", tag = "server",
+#[utoipa::path(get, path = "/v1/login/device/{code}", operation_id = "get_device_login", tag = "server",
     params(("code" = String, Path, description = "What the program shows")),
     responses(
         (status = 200, body = LoginRequest),
@@ -95,7 +95,7 @@ pub(crate) async fn one(
 }
 
 /// Lets a program in as the person who says so, or refuses it.
-#[utoipa::path(post, path = "/v1/login/device/{code}", tag = "server", request_body = AnswerLogin,
+#[utoipa::path(post, path = "/v1/login/device/{code}", operation_id = "answer_device_login", tag = "server", request_body = AnswerLogin,
     params(("code" = String, Path, description = "What the program shows")),
     responses(
         (status = 204, description = "The program is told the next time that it asks"),

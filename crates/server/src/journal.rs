@@ -2,10 +2,9 @@
 
 use axum::Json;
 use axum::extract::State as Extract;
-use outrigger_agent::Seq;
+use outrigger_agent::{FORMAT, Seq};
 use outrigger_api::{JournalPage, ProblemCode};
 use outrigger_policy::AccessAction;
-use outrigger_store::FORMAT;
 use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use utoipa::IntoParams;
@@ -25,7 +24,7 @@ pub(crate) struct JournalQuery {
 }
 
 /// The records of a session's journal after a place, a page at a time, as they are kept.
-#[utoipa::path(get, path = "/v1/sessions/{id}/journal", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/journal", operation_id = "read_journal", tag = "sessions",
     params(("id" = String, Path, description = "The session"), JournalQuery),
     responses(
         (status = 200, body = JournalPage),

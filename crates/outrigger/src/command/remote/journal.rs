@@ -1,13 +1,13 @@
 //! Journals of a server's sessions, read over its API.
 
 use async_trait::async_trait;
-use outrigger_agent::{Event, Record, Seq, SessionId};
+use outrigger_agent::{Event, FORMAT, Record, Seq, SessionId};
 use outrigger_api::limits::PAGE_SESSIONS_MAX;
 use outrigger_api::{JournalPage, ProblemCode, SessionInfo, SessionList};
 use outrigger_client::{Error as ClientError, ServerClient};
 use outrigger_store::{
-    Before, CachedSnapshot, Error, FORMAT, Journal, Page, SessionRow, SessionSnapshot,
-    SessionSummary, VerifiedSession,
+    Before, CachedSnapshot, Error, Journal, Page, SessionRow, SessionSnapshot, SessionSummary,
+    VerifiedSession,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
