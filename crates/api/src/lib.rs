@@ -19,6 +19,7 @@ mod file;
 mod journal;
 pub mod limits;
 mod login;
+mod object;
 mod problem;
 mod proposal;
 mod rule;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::object;
 use crate::{SentWorkspace, ServerRights, SessionRights, ShareInfo};
 
 /// Opens a session with what is said first.
@@ -19,13 +20,13 @@ pub struct CreateSession {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The directory that it begins with, where it was sent; the server's own if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "object::maybe", skip_serializing_if = "Option::is_none")]
     pub workspace: Option<SentWorkspace>,
     /// What the agent is told beside it, as data that nobody vouches for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "object::all", skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<AttachedText>,
     /// Limits that are narrower than the server's own; wider ones change nothing.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object::one")]
     pub limits: SessionLimits,
 }
 
@@ -71,7 +72,7 @@ pub struct SendMessage {
     #[schema(pattern = r"\S")]
     pub text: String,
     /// What the agent is told beside it, as data that nobody vouches for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "object::all", skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<AttachedText>,
 }
 

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::object;
+
 /// A directory that was sent. It is kept for a day, until a session begins with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UploadedWorkspace {
@@ -27,7 +29,7 @@ pub struct SentWorkspace {
     pub prefix: String,
     /// Files of it that speak to agents, and which the person trusts as they are. Others are told
     /// to the agent as data.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "object::all", skip_serializing_if = "Vec::is_empty")]
     pub trusted: Vec<TrustedContent>,
 }
 

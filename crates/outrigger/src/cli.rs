@@ -59,8 +59,7 @@ pub(crate) struct Global {
         display_order = 901
     )]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Where sessions are: a server that you are logged in to, by its name or address, or
-    /// `local` for this machine. Instead: `outrigger context use`.
+    /// Go to this server (`outrigger context ls`), or with `local` to none.
     #[arg(
         long,
         global = true,

@@ -49,7 +49,7 @@ pub(crate) async fn all(
     operation_id = "get_patch", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses(
-        (status = 200, body = Vec<u8>, content_type = "text/x-patch"),
+        (status = 200, body = String, content_type = "text/x-patch"),
         ReadProblems,
     ))]
 pub(crate) async fn patch(
@@ -70,7 +70,7 @@ pub(crate) async fn patch(
 #[utoipa::path(get, path = "/v1/sessions/{id}/changes.tar", operation_id = "get_change_archive", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses(
-        (status = 200, body = Vec<u8>, content_type = "application/x-tar"),
+        (status = 200, body = String, content_type = "application/x-tar"),
         ReadProblems,
     ))]
 pub(crate) async fn archive(

@@ -20,7 +20,7 @@ use crate::{RequestError, Server};
 /// Sends a directory: a tar archive, compressed by gzip, of files, links and folders by their
 /// paths in it. A session is begun with it once, within a day.
 #[utoipa::path(post, path = "/v1/workspaces", operation_id = "upload_workspace", tag = "sessions",
-    request_body(content = Vec<u8>, content_type = "application/gzip"),
+    request_body(content = String, content_type = "application/gzip"),
     responses(
         (status = 201, body = UploadedWorkspace),
         ChangeProblems,
