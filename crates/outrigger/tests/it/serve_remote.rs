@@ -35,11 +35,7 @@ impl Laptop {
     }
 
     fn login(&self, person: &str, name: &str) -> Ran {
-        let made = self.served.world.ran(0, &["keys", "create", person, "--person", person]);
-        let file = self.world.path("key");
-        fs::write(&file, made.stdout).unwrap();
-        let mut login = self.world.outrigger(&["login", &self.served.url, "--name", name]);
-        Ran::of(login.stdin(fs::File::open(file).unwrap()).output().unwrap())
+        login(&self.served, &self.world, person, name)
     }
 
     fn dir(&self) -> &str {
@@ -57,6 +53,15 @@ impl Laptop {
     fn session(&self) -> String {
         self.world.session()
     }
+}
+
+/// Logs a person in on a machine.
+fn login(served: &Served, world: &World, person: &str, name: &str) -> Ran {
+    let made = served.world.ran(0, &["keys", "create", person, "--person", person]);
+    let file = world.path("key");
+    fs::write(&file, made.stdout).unwrap();
+    let mut login = world.outrigger(&["login", &served.url, "--name", name]);
+    Ran::of(login.stdin(fs::File::open(file).unwrap()).output().unwrap())
 }
 
 /// A server whose model runs these commands, one in each turn.
@@ -113,6 +118,15 @@ fn a_directory_is_sent_worked_on_and_comes_back() {
     assert!(listed.contains(&session) && listed.contains("Add a line."), "{listed}");
     let none = laptop.world.ran(0, &["--server", "local", "sessions", "ls"]);
     assert_eq!((none.stdout.as_str(), none.stderr.contains("no sessions yet")), ("", true));
+
+    // On another machine nothing is written where the server says that it came from, though that
+    // machine is called the same and has such a directory.
+    let elsewhere = World::new();
+    login(&laptop.served, &elsewhere, "ada", "team").expect(0);
+    fs::write(laptop.dir.join("file"), "one\n").unwrap();
+    let refused = elsewhere.ran(2, &["sessions", "apply", &session]);
+    assert!(refused.stderr.contains("began in another one"), "{refused:?}");
+    assert_eq!(laptop.file(), "one\n");
 
     // It goes on with what is said, and writes nothing over what changed here meanwhile.
     fs::write(laptop.dir.join("file"), "mine\n").unwrap();
