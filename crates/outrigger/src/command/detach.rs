@@ -33,12 +33,17 @@ pub(crate) async fn leave(paths: &Paths, session: &SessionId, output: Output) ->
             .hint(super::drive::resume_hint(session))
     })?;
     taken_over(paths, session, &mut program).await?;
+    told(session, "by itself", output)
+}
+
+/// Says how a session is watched that goes on without this process.
+pub(crate) fn told(session: &SessionId, how: &str, output: Output) -> Outcome<u8> {
     if output.json.is_some() {
         show::line(&json!({ "type": "started", "session": session.as_str() }))?;
     } else {
         show::out(session.as_str())?;
     }
-    let text = format!("● it goes on by itself; `outrigger attach {session}` shows it");
+    let text = format!("● it goes on {how}; `outrigger attach {session}` shows it");
     Screen::new(output).note(Tone::Good, text);
     Ok(0)
 }

@@ -24,7 +24,7 @@ use crate::flags::{Apply, Limits, Net, NewModel, Output, Pictures};
 use crate::paths::Paths;
 use crate::{picture, session};
 
-pub(crate) use attach::{Attach, attach};
+pub(crate) use attach::{Attach, attach, tell as tell_watched};
 pub(super) use cancel::wind_down;
 pub(crate) use fork::{CheckpointLine, print as print_checkpoints};
 pub(crate) use ls::{Ls, SessionLine, print as print_sessions};

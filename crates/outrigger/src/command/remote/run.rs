@@ -6,11 +6,11 @@ use outrigger_api::{
     TrustedContent,
 };
 use outrigger_repository::DirectoryArchive;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 
 use super::changes::drive;
 use super::connection::{Remote, not_there, source_of};
+use crate::command::detach;
 use crate::command::run::{Run, STDIN, no_session, task_and_context};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
@@ -57,7 +57,7 @@ pub(super) async fn run(remote: &Remote<'_>, run: Run) -> Outcome<u8> {
     let server = remote.client.server();
     screen.note(Tone::Detail, format!("session {session}: {server}/sessions/{session}"));
     if run.detach {
-        return left(&session, run.output);
+        return detach::told(&session, "at the server", run.output);
     }
     Box::pin(drive(remote, &session, Seq::default(), run.apply, &mut screen)).await
 }
@@ -89,18 +89,6 @@ fn limits(limits: Limits) -> SessionLimits {
         cpu_ms_max: budget.cpu_ms,
         egress_bytes_max: budget.egress_bytes,
     }
-}
-
-/// Leaves a session to the server.
-fn left(session: &SessionId, output: crate::flags::Output) -> Outcome<u8> {
-    if output.json.is_some() {
-        show::line(&json!({ "type": "started", "session": session.as_str() }))?;
-    } else {
-        show::out(session.as_str())?;
-    }
-    let text = format!("● it goes on at the server; `outrigger attach {session}` shows it");
-    Screen::new(output).note(Tone::Good, text);
-    Ok(0)
 }
 
 /// Packs a directory and sends it: as it is named there, and the top of what was sent.

@@ -18,7 +18,7 @@ use crate::command::drive::catch_up;
 use crate::command::finish::{ending, waits};
 use crate::command::sessions::{
     Attach, CheckpointLine, Ls, SessionLine, Sessions, ShareSession, Show, StopSessions, lines,
-    print_checkpoints, print_sessions, print_shares, summary,
+    print_checkpoints, print_sessions, print_shares, summary, tell_watched,
 };
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Json, Output};
@@ -155,24 +155,7 @@ pub(super) async fn attach(remote: &Remote<'_>, asked: Attach) -> Outcome<u8> {
         None if state.in_turn() => Some(cut_off(&session)),
         None => ending(&state, &session).err(),
     };
-    for text in lines(&row, &state, None) {
-        screen.note(Tone::Detail, text);
-    }
-    let hint = format!("outrigger sessions diff {session} shows what it changed");
-    screen.note(Tone::Detail, hint);
-    let mut object = summary(&row, &state, None);
-    match failure {
-        None => {
-            screen.result(&outrigger_agent::answer(state.conversation()), &object)?;
-            Ok(0)
-        }
-        Some(failure) if screen.is_json() => {
-            object["error"] = failure.object();
-            screen.result("", &object)?;
-            Err(failure.told())
-        }
-        Some(failure) => Err(failure),
-    }
+    tell_watched(&screen, (&row, &state), (None, true), failure)
 }
 
 pub(super) async fn stop(remote: &Remote<'_>, asked: StopSessions) -> Outcome<u8> {

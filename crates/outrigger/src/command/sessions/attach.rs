@@ -1,7 +1,9 @@
 //! `outrigger attach`: a session that another process drives, shown as if it were driven here.
 
 use clap::Args;
-use outrigger_agent::{Seq, SessionId};
+use outrigger_agent::{Seq, SessionId, State};
+use outrigger_store::SessionRow;
+use std::path::Path;
 use std::time::Duration;
 
 use super::follow::{Until, follow};
@@ -45,14 +47,26 @@ pub(crate) async fn attach(paths: &Paths, asked: Attach) -> Outcome<u8> {
         None => ending(&state, &session).err(),
     };
     let patch = Some(paths.patch(session.as_str())).filter(|path| path.exists());
-    for text in lines(&row, &state, patch.as_deref()) {
+    let shows_changes = patch.is_some();
+    tell(&screen, (&row, &state), (patch.as_deref(), shows_changes), failure)
+}
+
+/// Tells how a session stands that was watched, and ends as a `run` would. `patch`: what is kept of
+/// its changes; and whether there is something to look at.
+pub(crate) fn tell(
+    screen: &Screen,
+    (row, state): (&SessionRow, &State),
+    (patch, shows_changes): (Option<&Path>, bool),
+    failure: Option<Failure>,
+) -> Outcome<u8> {
+    for text in lines(row, state, patch) {
         screen.note(Tone::Detail, text);
     }
-    if patch.is_some() {
-        let hint = format!("outrigger sessions diff {session} shows what it changed");
+    if shows_changes {
+        let hint = format!("outrigger sessions diff {} shows what it changed", row.session);
         screen.note(Tone::Detail, hint);
     }
-    let mut object = summary(&row, &state, patch.as_deref());
+    let mut object = summary(row, state, patch);
     match failure {
         None => {
             screen.result(&outrigger_agent::answer(state.conversation()), &object)?;
