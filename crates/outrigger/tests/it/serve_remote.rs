@@ -162,7 +162,7 @@ fn what_waits_is_answered_from_elsewhere() {
 
 #[test]
 fn whoever_sits_there_is_asked() {
-    let laptop = asking(&["echo two >> file"]);
+    let laptop = asking(&["echo two >> file", "echo three >> file"]);
     let line = format!("$O run --dir {} --apply 'Add a line.'", laptop.dir());
     let tmux = Tmux::new(&laptop.world, (100, 40), &line);
     tmux.until("y trust it as it is");
@@ -175,6 +175,12 @@ fn whoever_sits_there_is_asked() {
     // What is trusted here is trusted there, as Ada's word.
     let said = &laptop.world.events(&laptop.session())[1]["said"];
     assert_eq!(said["author"]["trusted"]["by"], "person:ada", "{said}");
+    // What is left for later waits in the inbox.
+    let tmux = Tmux::new(&laptop.world, (100, 40), "$O sessions say @last 'More.'");
+    tmux.until("y yes");
+    tmux.keys(&["l", "Enter"]);
+    tmux.until("waits for approval");
+    assert_eq!(tmux.ended(), 10);
 }
 
 #[test]

@@ -139,11 +139,12 @@ impl Following<'_> {
                         self.interrupt(interrupted, screen).await?
                     }
                     line = screen.line(), if self.asker.is_open() => {
-                        let came = self.asker.take(line?, screen).await?;
-                        self.asked(came)
+                        self.may_ask |= self.asker.take(line?, screen).await? != AskOutcome::Open;
+                        Step::On
                     }
                     () = self.asker.patience() => {
                         self.asker.leave(screen, "nobody answered");
+                        self.may_ask = true;
                         Step::On
                     }
                     _ = ticks.tick() => {
@@ -216,13 +217,11 @@ impl Following<'_> {
         }
         match came {
             AskOutcome::Left if info.group != SessionGroup::Running => Ok(Step::Parked),
-            came => Ok(self.asked(came)),
+            came => {
+                self.may_ask |= came == AskOutcome::Answered;
+                Ok(Step::On)
+            }
         }
-    }
-
-    fn asked(&mut self, came: AskOutcome) -> Step {
-        self.may_ask |= came == AskOutcome::Answered;
-        Step::On
     }
 
     async fn interrupt(&mut self, times: u32, screen: &Screen) -> Outcome<Step> {
