@@ -24,7 +24,7 @@ export async function run(t) {
     await page.goto(`${t.url}/device`);
     await page.fill("input", other.code.replace("-", " ").toLowerCase());
     await page.click("text=Look");
-    await page.click("text=Refuse");
+    await page.click("button:has-text('Refuse')");
     await page.waitForSelector("text=It is refused");
     return (await ask("/key", { device_code: other.device_code })).state === "refused";
   });
