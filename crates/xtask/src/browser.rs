@@ -8,8 +8,9 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::child::{self, Child, code};
+use crate::child::{Child, code};
 use crate::limits::BROWSER_SECONDS_MAX;
+use crate::suite::{self, Error, at, text};
 use crate::workspace::Workspace;
 
 /// Programs, each with the package that has it.
@@ -20,39 +21,6 @@ const MANIFEST: &str = "package.json";
 const LOCK: &str = "package-lock.json";
 /// What was installed last, in full: beside it lie the packages that it names.
 const INSTALLED: &str = "node_modules/.installed";
-
-/// Why nothing was looked at.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// Programs are not there.
-    #[error(
-        "missing: {}; on Debian and Ubuntu, as root: apt-get install --yes --no-install-recommends {}",
-        .0.iter().map(|(program, _)| *program).collect::<Vec<_>>().join(", "),
-        .0.iter().map(|(_, package)| *package).collect::<Vec<_>>().join(" "),
-    )]
-    Missing(Vec<(&'static str, &'static str)>),
-    /// There is no program to look at.
-    #[error("there is no {}: `cargo build` makes it, or name another one with --program", .0.display())]
-    Program(PathBuf),
-    /// Packages could not be installed.
-    #[error("`{0}` fails")]
-    Install(String),
-    /// A program could not be run.
-    #[error(transparent)]
-    Child(#[from] child::Error),
-    /// A file or directory of it could not be made.
-    #[error("cannot read or write {}", .path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: std::io::Error,
-    },
-    /// Our own output is gone.
-    #[error("cannot write the progress")]
-    Write(#[from] std::io::Error),
-}
 
 /// What is asked for.
 #[derive(Debug, Clone, clap::Args)]
@@ -79,23 +47,18 @@ pub(crate) fn run(
     if !missing.is_empty() {
         return Err(Error::Missing(missing));
     }
-    let program = asked.program.clone();
-    let program = program.unwrap_or_else(|| workspace.target.join("debug/outrigger"));
-    let program = fs::canonicalize(&program).map_err(|_| Error::Program(program))?;
+    let program = suite::program(asked.program.as_deref(), workspace)?;
     let home = workspace.target.join("browser");
-    let suite = laid_out(&workspace.root.join(SUITE), &home)?;
+    let laid = laid_out(&workspace.root.join(SUITE), &home)?;
     install(&home, out)?;
     let shots = asked.shots.clone().unwrap_or_else(|| home.join("shots"));
     let shots = std::path::absolute(&shots).map_err(at(&shots))?;
     let chromium = found(&path, "chromium").unwrap_or_default();
-    let seconds = BROWSER_SECONDS_MAX.to_string();
-    // In the foreground it hears the Ctrl-C that is meant for it.
-    let words = ["timeout", "--foreground", "--kill-after=30", &seconds, "node"];
-    let words = words.into_iter().map(str::to_owned).chain([text(&suite.join("main.mjs"))]);
     let given = [("program", program), ("chromium", chromium), ("dir", home), ("shots", shots)];
-    let given = given.into_iter().map(|(name, value)| format!("--{name}={}", text(&value)));
-    let only = asked.only.iter().map(|name| format!("--only={name}"));
-    Ok(code(Child::new(words.chain(given).chain(only)).run()?))
+    let given = given.into_iter().map(|(name, value)| (name, text(&value)));
+    let given = given.chain(asked.only.iter().map(|name| ("only", name.clone())));
+    let looking = suite::begin(BROWSER_SECONDS_MAX, "node", &laid.join("main.mjs"), given);
+    Ok(code(looking.run()?))
 }
 
 /// What of the needs is on none of these directories.
@@ -138,28 +101,9 @@ fn copy(from: &Path, to: &Path) -> Result<(), Error> {
 
 /// Installs what is locked, if it is not there already.
 fn install(home: &Path, out: &mut dyn Write) -> Result<(), Error> {
-    let lock = fs::read(home.join(LOCK)).map_err(at(&home.join(LOCK)))?;
-    let installed = home.join(INSTALLED);
-    if fs::read(&installed).is_ok_and(|there| there == lock) {
-        return Ok(());
-    }
     let words = ["npm", "--prefix", &text(home), "ci", "--ignore-scripts", "--no-audit"];
     let npm = Child::new(words.into_iter().chain(["--no-fund"]));
-    writeln!(out, "== {}", npm.typed())?;
-    out.flush()?;
-    if !npm.run()?.success() {
-        return Err(Error::Install(npm.typed()));
-    }
-    fs::write(&installed, lock).map_err(at(&installed))
-}
-
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
-fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::File { path, source }
+    suite::install(&home.join(LOCK), &home.join(INSTALLED), &[npm], out)
 }
 
 #[cfg(test)]

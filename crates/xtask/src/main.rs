@@ -22,6 +22,7 @@ mod schemathesis;
 mod setup;
 mod source;
 mod subjects;
+mod suite;
 mod tally;
 mod tidy;
 mod tokens;
@@ -165,9 +166,7 @@ enum Error {
     #[error(transparent)]
     Projects(#[from] projects::Error),
     #[error(transparent)]
-    Browser(#[from] browser::Error),
-    #[error(transparent)]
-    Schemathesis(#[from] schemathesis::Error),
+    Suite(#[from] suite::Error),
     #[error(transparent)]
     CrateMap(#[from] crate_map::Error),
     #[error("cannot read or write {}", crate_map::PAGE)]
