@@ -8,7 +8,7 @@ mod durable;
 mod ending;
 mod since;
 
-use outrigger_agent::{SessionId, Spec, State, TurnEnd};
+use outrigger_agent::{SessionId, Spec, State};
 use outrigger_engine::Engine;
 use outrigger_engine::workspace::{self, Changes};
 use outrigger_repository::{Change, Rules};
@@ -30,7 +30,7 @@ pub(crate) use back::Back;
 use branch::CommittedWork;
 pub(crate) use delivery::Delivery;
 pub(crate) use durable::write;
-pub(crate) use ending::{ending, waits};
+pub(crate) use ending::{ending, next, waits};
 pub(crate) use since::since;
 
 /// What finishing needs.
@@ -67,14 +67,8 @@ impl Finish<'_> {
     /// The command that goes on from here.
     async fn next(&self, state: &State, waiting: &[PendingApproval]) -> Outcome<String> {
         let session = self.session;
-        if let Some(first) = waiting.first() {
-            return Ok(format!("outrigger approve {}", first.id()));
-        }
-        if state.is_cancelled() {
-            return Ok(format!("outrigger sessions show {session}"));
-        }
-        if !matches!(state.ended(), Some(TurnEnd::Answered)) {
-            return Ok(format!("outrigger sessions resume {session}"));
+        if let Some(next) = next(state, session, waiting) {
+            return Ok(next);
         }
         let here = std::env::current_dir().and_then(fs::canonicalize);
         let last = match &here {

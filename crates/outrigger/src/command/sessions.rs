@@ -35,7 +35,9 @@ pub(super) use remove::{Remover, gone};
 pub(super) use resume::{GoOn, More, go_on};
 pub(crate) use share::{ShareSession, print as print_shares};
 pub(crate) use show::{Show, lines, summary};
-pub(crate) use stop::{StopSessions, stop};
+pub(crate) use stop::{
+    StopSessions, did_not_run, did_stop, print as print_stopped, still_runs, stop,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {

@@ -24,6 +24,20 @@ pub(crate) fn waits(waiting: &[PendingApproval]) -> Option<Failure> {
     )
 }
 
+/// The command that goes on from here; nothing where it answered, and any can.
+pub(crate) fn next(
+    state: &State,
+    session: &SessionId,
+    waiting: &[PendingApproval],
+) -> Option<String> {
+    match (waiting.first(), state.ended()) {
+        (Some(first), _) => Some(format!("outrigger approve {}", first.id())),
+        _ if state.is_cancelled() => Some(format!("outrigger sessions show {session}")),
+        (None, Some(TurnEnd::Answered)) => None,
+        (None, _) => Some(format!("outrigger sessions resume {session}")),
+    }
+}
+
 /// How a session goes on whose model can't be asked.
 fn other_model_hint(session: &SessionId) -> String {
     format!(

@@ -1,6 +1,6 @@
 //! What a server's session changed: shown, and written back on this machine.
 
-use outrigger_agent::{Seq, SessionId, State, TurnEnd};
+use outrigger_agent::{Seq, SessionId, State};
 use outrigger_api::{AppliedChanges, ApplyChanges, ProblemCode};
 use outrigger_client::Error;
 use outrigger_engine::workspace::Changes;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::connection::{Remote, cut_off, not_there};
 use super::follow::{OnInterrupt, follow};
-use crate::command::finish::{Back, Delivery, waits, write};
+use crate::command::finish::{Back, Delivery, next, waits, write};
 use crate::command::sessions::{Diff, WriteBack, print_patch};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{AcceptPolicy, Apply};
@@ -76,12 +76,8 @@ pub(super) async fn finish(
             delivery.deliver(state, changes, no_branch, screen).await
         }
     };
-    let next = match (waiting.first(), state.ended()) {
-        (Some(first), _) => format!("outrigger approve {}", first.id()),
-        _ if state.is_cancelled() => format!("outrigger sessions show {session}"),
-        (None, Some(TurnEnd::Answered)) => format!("outrigger sessions say {session} \"...\""),
-        (None, _) => format!("outrigger sessions resume {session}"),
-    };
+    let next = next(state, session, &waiting)
+        .unwrap_or_else(|| format!("outrigger sessions say {session} \"...\""));
     screen.note(Tone::Detail, Totals::of(state).line(session, &next));
     done
 }

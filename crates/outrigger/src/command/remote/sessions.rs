@@ -17,10 +17,11 @@ use super::run::say;
 use crate::command::drive::catch_up;
 use crate::command::finish::{ending, waits};
 use crate::command::sessions::{
-    Attach, CheckpointLine, Ls, SessionLine, Sessions, ShareSession, Show, StopSessions, lines,
-    print_checkpoints, print_sessions, print_shares, summary, tell_watched,
+    Attach, CheckpointLine, Ls, SessionLine, Sessions, ShareSession, Show, StopSessions,
+    did_not_run, did_stop, lines, print_checkpoints, print_sessions, print_shares, print_stopped,
+    still_runs, summary, tell_watched,
 };
-use crate::exit::{Failure, Kind, Outcome};
+use crate::exit::Outcome;
 use crate::flags::{Json, Output};
 use crate::limits;
 use crate::session;
@@ -163,19 +164,15 @@ pub(super) async fn stop(remote: &Remote<'_>, asked: StopSessions) -> Outcome<u8
     let mut stopped = Vec::new();
     for name in &asked.sessions {
         let session = remote.find(name).await?.root();
-        let text = if screen.during("stopping", interrupted(remote, &session)).await? {
-            stopped.push(session.to_string());
-            format!("● session {session} stopped; outrigger sessions resume {session} goes on")
+        if screen.during("stopping", interrupted(remote, &session)).await? {
+            screen.note(Tone::Good, did_stop(&session));
+            stopped.push(session);
         } else {
             let status = remote.info(&session).await?.status;
-            format!("● session {session} does not run: it is `{status}`")
-        };
-        screen.note(Tone::Good, text);
+            screen.note(Tone::Good, did_not_run(&session, &status));
+        }
     }
-    if asked.output.json.is_some() {
-        show::line(&json!({ "type": "stopped", "sessions": stopped }))?;
-    }
-    Ok(0)
+    print_stopped(&stopped, asked.output)
 }
 
 /// Stops one; whether anything ran.
@@ -196,10 +193,7 @@ async fn interrupted(remote: &Remote<'_>, session: &SessionId) -> Outcome<bool> 
         }
         tokio::time::sleep(Duration::from_millis(limits::REMOTE_POLL_MS)).await;
     }
-    let seconds = limits::STOP_MS_MAX / 1_000;
-    let text = format!("session {session} was told to stop, and still runs after {seconds} s");
-    Err(Failure::new(Kind::Conflict, text)
-        .hint(format!("`outrigger sessions cancel {session}` ends it for good.")))
+    Err(still_runs(session))
 }
 
 async fn share(remote: &Remote<'_>, asked: ShareSession) -> Outcome<u8> {

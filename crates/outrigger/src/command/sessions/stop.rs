@@ -32,16 +32,38 @@ pub(crate) async fn stop(paths: &Paths, asked: StopSessions) -> Outcome<u8> {
         let named = session::find(&*store.journal, name).await?.session;
         let session = session::root(&*store.journal, &named).await?;
         let stopping = Box::pin(one(paths, &config, &store, &session));
-        let text = if screen.during("stopping", stopping).await? {
-            stopped.push(session.to_string());
-            format!("● session {session} stopped; outrigger sessions resume {session} goes on")
+        if screen.during("stopping", stopping).await? {
+            screen.note(Tone::Good, did_stop(&session));
+            stopped.push(session);
         } else {
             let status = session::fold(&*store.journal, &session).await?.status();
-            format!("● session {session} does not run: it is `{status}`")
-        };
-        screen.note(Tone::Good, text);
+            screen.note(Tone::Good, did_not_run(&session, status));
+        }
     }
-    if asked.output.json.is_some() {
+    print(&stopped, asked.output)
+}
+
+/// That something ran in a session.
+pub(crate) fn did_stop(session: &SessionId) -> String {
+    format!("● session {session} stopped; outrigger sessions resume {session} goes on")
+}
+
+/// That nothing did.
+pub(crate) fn did_not_run(session: &SessionId, status: &str) -> String {
+    format!("● session {session} does not run: it is `{status}`")
+}
+
+/// The error of one that does not stop in time.
+pub(crate) fn still_runs(session: &SessionId) -> Failure {
+    let seconds = limits::STOP_MS_MAX / 1_000;
+    let text = format!("session {session} was told to stop, and still runs after {seconds} s");
+    Failure::new(Kind::Conflict, text)
+        .hint(format!("`outrigger sessions cancel {session}` ends it for good."))
+}
+
+/// Tells programs which stopped.
+pub(crate) fn print(stopped: &[SessionId], output: Output) -> Outcome<u8> {
+    if output.json.is_some() {
         show::line(&json!({ "type": "stopped", "sessions": stopped }))?;
     }
     Ok(0)
@@ -71,8 +93,5 @@ async fn one(paths: &Paths, config: &Config, store: &Store, session: &SessionId)
         }
         tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
     }
-    let seconds = limits::STOP_MS_MAX / 1_000;
-    let text = format!("session {session} was told to stop, and still runs after {seconds} s");
-    Err(Failure::new(Kind::Conflict, text)
-        .hint(format!("`outrigger sessions cancel {session}` ends it for good.")))
+    Err(still_runs(session))
 }
