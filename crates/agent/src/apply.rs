@@ -90,6 +90,7 @@ impl State {
         if self.spec.is_none() {
             (self.budget, self.limits) = (spec.budget, Some(spec.turn));
             self.spec = Some(Arc::clone(spec));
+            self.trigger = spec.role.trigger;
             self.sharing.end_turn(Some(spec), &[]);
             self.context.add(self.fixed_bytes());
         }
@@ -477,7 +478,7 @@ impl State {
 
     fn turn_ended(&mut self, end: &TurnEnd, at_ms: u64) {
         let followed = self.turn.take().is_some_and(|turn| turn.followed);
-        self.stuck = None;
+        (self.stuck, self.trigger) = (None, None);
         self.ended = Some(end.clone());
         if *end == TurnEnd::Answered {
             // In older journals nothing was an answer.

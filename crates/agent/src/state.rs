@@ -1,5 +1,6 @@
 //! The fold of a journal: everything that a decision may look at, and nothing else.
 
+use outrigger_policy::Trigger;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::{
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 9;
+pub const FOLD: u32 = 10;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -33,6 +34,9 @@ pub struct State {
     /// The tool calls of the last reply, until the last of them has its result.
     pub(crate) round: Option<Round>,
     pub(crate) turn: Option<Turn>,
+    /// What opened the session, until its first turn has ended.
+    #[serde(default)]
+    pub(crate) trigger: Option<Trigger>,
     /// How the last turn ended, if none runs.
     pub(crate) ended: Option<TurnEnd>,
     /// Why the running turn can't go on.
@@ -83,6 +87,13 @@ impl State {
     #[must_use]
     pub fn speakers(&self) -> &BTreeSet<String> {
         &self.sharing.speakers
+    }
+
+    /// What set off the turn that runs, or the next one.
+    #[must_use]
+    pub fn trigger(&self) -> Trigger {
+        let usual = if self.is_child() { Trigger::Agent } else { Trigger::Person };
+        self.trigger.unwrap_or(usual)
     }
 
     /// The conversation as the model sees it.

@@ -116,6 +116,8 @@ impl Child {
             },
             role: Role {
                 agent: Some(agent.name.clone()),
+                definition: None,
+                trigger: None,
                 above,
                 speakers: state.speakers().iter().cloned().collect(),
                 parent: Some(parent),
@@ -257,6 +259,6 @@ impl Spec {
     /// What this would be for a session of its own, which has no parent.
     #[must_use]
     pub fn on_its_own(&self) -> Self {
-        Self { role: Role { parent: None, ..self.role.clone() }, ..self.clone() }
+        Self { role: Role { parent: None, trigger: None, ..self.role.clone() }, ..self.clone() }
     }
 }

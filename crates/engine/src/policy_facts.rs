@@ -56,6 +56,7 @@ pub(crate) fn with_facts<T>(
         above: &above,
         left: left(state, work),
         labels: state.labels(),
+        trigger: state.trigger(),
         ..Facts::new(principal, Action::AskModel, model)
     };
     let Work::CallTool(call) = work else {

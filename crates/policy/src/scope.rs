@@ -139,11 +139,15 @@ pub enum MemoryKind {
     Memory,
     /// What agents can learn to do.
     Skills,
+    /// Which agents there are: what each is told, has and may spend.
+    Agents,
 }
 
 impl MemoryKind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Memory, Self::Skills];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Memory, Self::Skills, Self::Agents];
+    /// Those that sessions have as folders: no agent changes what agents are.
+    pub const MOUNTED: [Self; 2] = [Self::Memory, Self::Skills];
 
     /// The name of its folder.
     #[must_use]
@@ -151,6 +155,7 @@ impl MemoryKind {
         match self {
             Self::Memory => "memory",
             Self::Skills => "skills",
+            Self::Agents => "agents",
         }
     }
 }

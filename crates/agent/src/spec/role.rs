@@ -2,6 +2,7 @@
 //!
 //! Owns who started it and whom it may start.
 
+use outrigger_policy::Trigger;
 use serde::{Deserialize, Serialize};
 
 use crate::{Limit, Seq, SessionId};
@@ -15,6 +16,12 @@ pub struct Role {
     /// The agent's name; nothing for the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// What the agent was defined by when the session was opened, if that is kept in versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<AgentRevision>,
+    /// What opened it, if neither a person nor an agent did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
     /// The names of the agents above, the nearest first: those that started it, or what it
     /// is a fork of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,6 +43,15 @@ pub struct Role {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+/// A version of an agent's definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRevision {
+    /// Its path, for example `/agents/organisation/reviewer.toml`.
+    pub path: String,
+    /// Counted from 1.
+    pub revision: u64,
 }
 
 /// The tool call that started a subagent.

@@ -75,7 +75,13 @@ fn a_trusted_file_of_format_7() {
 
 #[test]
 fn a_shared_session_of_format_8() {
-    assert_eq!(FORMAT, 8, "a new format needs a golden journal of its own");
     // Shared, with somebody else's words under way, and at the end.
     check(include_str!("../golden/v8.jsonl"), &[4, 7, 10], &expect_file!["../golden/v8.state.txt"]);
+}
+
+#[test]
+fn a_session_that_a_trigger_opened_of_format_9() {
+    assert_eq!(FORMAT, 9, "a new format needs a golden journal of its own");
+    // Of the trigger, and then of a person.
+    check(include_str!("../golden/v9.jsonl"), &[3, 8], &expect_file!["../golden/v9.state.txt"]);
 }

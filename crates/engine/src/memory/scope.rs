@@ -1,5 +1,5 @@
 //! From a path to a memory scope and back: `/memory/user/…`, `/memory/group/NAME/…` and
-//! `/memory/organisation/…`, and the same below `/skills`.
+//! `/memory/organisation/…`, and the same below `/skills` and, for people alone, `/agents`.
 
 use outrigger_policy::{MemoryKind, MemoryScope, Owner, Scope};
 use outrigger_store::entries::{EntryAddress, EntryPath};
@@ -22,12 +22,16 @@ const USER: &str = "user";
 const GROUP: &str = "group";
 const ORGANISATION: &str = "organisation";
 
-/// What a path names for somebody. A memory scope that they do not see is nowhere.
+/// What a path names in a session of somebody. A memory scope that they do not see is nowhere.
 pub(super) fn resolve(path: &str, scope: &Scope) -> ResolvedPath {
+    resolve_among(&MemoryKind::MOUNTED, path, scope)
+}
+
+fn resolve_among(kinds: &[MemoryKind], path: &str, scope: &Scope) -> ResolvedPath {
     use ResolvedPath::{At, Groups, Mount, Nowhere};
     let mut parts = path.trim_start_matches('/').splitn(2, '/');
     let mount = parts.next().unwrap_or_default();
-    let kind = MemoryKind::ALL.into_iter().find(|kind| kind.as_str() == mount);
+    let kind = kinds.iter().copied().find(|kind| kind.as_str() == mount);
     let Some(kind) = kind else { return Nowhere };
     let Some(rest) = parts.next() else { return Mount(kind) };
     let (owner, rest) = rest.split_once('/').unwrap_or((rest, ""));
@@ -54,14 +58,14 @@ pub(super) fn resolve(path: &str, scope: &Scope) -> ResolvedPath {
 pub(super) fn is_of_group(path: &str) -> bool {
     let mut parts = path.trim_start_matches('/').splitn(3, '/');
     let kind = parts.next();
-    let known = MemoryKind::ALL.into_iter().any(|known| kind == Some(known.as_str()));
+    let known = MemoryKind::MOUNTED.into_iter().any(|known| kind == Some(known.as_str()));
     known && parts.next() == Some(GROUP) && parts.next().is_some()
 }
 
 /// Where a path leads that a person names, if there is such a memory scope for them.
 #[must_use]
 pub fn place_of(path: &str, scope: &Scope) -> Option<EntryAddress> {
-    match resolve(&canonical(path).ok()?, scope) {
+    match resolve_among(&MemoryKind::ALL, &canonical(path).ok()?, scope) {
         ResolvedPath::At(place) => Some(place),
         ResolvedPath::Mount(_) | ResolvedPath::Groups(_) | ResolvedPath::Nowhere => None,
     }
@@ -112,6 +116,7 @@ mod tests {
             "/memory/group/ops/a.md",
             "/memory/organisation/a.md",
             "/skills/user/pdf/SKILL.md",
+            "/agents/organisation/reviewer.toml",
         ] {
             let place = place_of(path, &ada()).expect(path);
             assert_eq!(path_of(&place), path);
@@ -120,9 +125,14 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_nowhere() {
-        for path in
-            ["/memory/group/law", "/memory/group/law/a", "/memory/ada", "/memory/person", "/work"]
-        {
+        for path in [
+            "/memory/group/law",
+            "/memory/group/law/a",
+            "/memory/ada",
+            "/memory/person",
+            "/work",
+            "/agents/user/a.toml",
+        ] {
             assert_eq!(resolve(path, &ada()), ResolvedPath::Nowhere, "{path}");
         }
         assert_eq!(resolve("/memory", &ada()), ResolvedPath::Mount(MemoryKind::Memory));

@@ -253,7 +253,7 @@ async fn rows() {
     let swap = "UPDATE events SET seq = 100 WHERE seq = 2; \
         UPDATE events SET seq = 2 WHERE seq = 3; UPDATE events SET seq = 3 WHERE seq = 100";
     check_sql(swap, expect!["event 2 of session s is damaged: its content or its place was changed: the hash does not fit"]).await;
-    check_sql("UPDATE events SET payload = NULL, blob = link WHERE seq = 2", expect!["event 2 of session s is damaged: its text is missing: blob 32084fddea322f2f49368461018f33890667c1932e36310d4f7d69aa243a9001"]).await;
+    check_sql("UPDATE events SET payload = NULL, blob = link WHERE seq = 2", expect!["event 2 of session s is damaged: its text is missing: blob 4dc0d27402975bbaff29aabda9aea1f3ddaaea36c900aa4f603b18edc4ca86b1"]).await;
     check_sql(
         "UPDATE events SET link = 'zz' WHERE seq = 2",
         expect!["event 2 of session s is damaged: its content or its place was changed: the hash does not fit"],
@@ -266,8 +266,8 @@ async fn rows() {
     )
     .await;
     check_sql(
-        "UPDATE events SET format = 9 WHERE seq = 4",
-        expect!["event 4 of session s has format 9, and this program knows formats up to 8"],
+        "UPDATE events SET format = 10 WHERE seq = 4",
+        expect!["event 4 of session s has format 10, and this program knows formats up to 9"],
     )
     .await;
 }

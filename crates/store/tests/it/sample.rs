@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use outrigger_agent::{
-    AccountId, Amounts, Answer, Approvals, Author, Call, CallFault, Cause, Concurrency, Cut,
-    CutSandbox, Deadline, Delegate, Digest, EgressFlow, EgressReport, EntryChange, EntryRefused,
-    Event, Failure, FileBaseline, Item, Limit, Loss, Measure, MediaType, Message, ModelFault,
-    ModelSpec, Origin, Outcome, OutsideTool, Parent, Part, Picture, Place, Price, Product, Raw,
-    Recovery, Replacement, Reply, Role, SandboxReady, SandboxScope, SandboxSpec, Seq, SessionId,
-    SharedAccess, Shortfall, SnapshotRef, Spec, Status, Stop, Summary, ToolCall, ToolKind,
-    ToolOutput, ToolResult, ToolSpec, Touched, TrustedFile, TurnEnd, TurnLimits, Usage, Work,
-    Workspace, labels_of,
+    AccountId, AgentRevision, Amounts, Answer, Approvals, Author, Call, CallFault, Cause,
+    Concurrency, Cut, CutSandbox, Deadline, Delegate, Digest, EgressFlow, EgressReport,
+    EntryChange, EntryRefused, Event, Failure, FileBaseline, Item, Limit, Loss, Measure, MediaType,
+    Message, ModelFault, ModelSpec, Origin, Outcome, OutsideTool, Parent, Part, Picture, Place,
+    Price, Product, Raw, Recovery, Replacement, Reply, Role, SandboxReady, SandboxScope,
+    SandboxSpec, Seq, SessionId, SharedAccess, Shortfall, SnapshotRef, Spec, Status, Stop, Summary,
+    ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, Touched, TrustedFile, TurnEnd,
+    TurnLimits, Usage, Work, Workspace, labels_of,
 };
-use outrigger_policy::{RuleSetHash, Verdict};
+use outrigger_policy::{RuleSetHash, Trigger, Verdict};
 
 /// The samples, by name of file.
 pub(crate) fn journals() -> [(&'static str, Vec<Event>); 2] {
@@ -134,6 +134,11 @@ fn asks() -> Verdict {
 fn role() -> Role {
     Role {
         agent: Some("reviewer".to_owned()),
+        definition: Some(AgentRevision {
+            path: "/agents/user/reviewer.toml".to_owned(),
+            revision: 2,
+        }),
+        trigger: Some(Trigger::Schedule),
         parent: Some(Parent {
             session: SessionId::new("above").expect("a plain name"),
             effect: Seq(9),
@@ -282,7 +287,7 @@ fn turn() -> Vec<Event> {
     let place = Place {
         sandbox: "work".to_owned(),
         generation: "g-1".to_owned(),
-        exec: "golden-8".to_owned(),
+        exec: "golden-9".to_owned(),
     };
     let answer = Answer::Approved { rule_set: rule_set(), seen: None, standing: None };
     let done = vec![Part::Text("Built.".to_owned())];
