@@ -65,8 +65,8 @@ pub use price::Price;
 pub use recover::{LeftOpen, Recover};
 pub use sandbox::{Loss, Replacement, SandboxReady, SandboxScope, SandboxSpec, SnapshotRef};
 pub use spec::{
-    AgentRevision, Concurrency, DEFAULT_AGENT, Deadline, Delegate, ModelSpec, OutsideTool, Parent,
-    Recovery, Role, ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
+    Concurrency, DEFAULT_AGENT, Deadline, DefinitionRevision, Delegate, ModelSpec, OutsideTool,
+    Parent, Recovery, Role, ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
 };
 pub use spending::{Shortage, command_ms_max, egress_bytes, shrunk};
 pub use state::{FOLD, State};

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use crate::{Approvals, Digest, Limit, Price, Raw, SandboxSpec};
 
 pub use outside::OutsideTool;
-pub use role::{AgentRevision, DEFAULT_AGENT, Delegate, Parent, Role};
+pub use role::{DEFAULT_AGENT, DefinitionRevision, Delegate, Parent, Role};
 
 /// Everything that the turn machine needs to know of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod approval;
 mod audit;
 mod budget;
@@ -29,6 +30,10 @@ mod share;
 mod stream;
 mod workspace;
 
+pub use agent::{
+    AgentDefinition, AgentInfo, AgentList, AgentSchedule, AgentSource, AgentWebhook,
+    WebhookAccepted,
+};
 pub use approval::{AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview};
 pub use audit::AuditReport;
 pub use budget::{AccountInfo, AccountList, AccountPeriod, AccountStopInfo, MeasureInfo};

@@ -56,6 +56,8 @@ pub struct SetSecret {
     pub fields: Vec<String>,
     /// What has this name in a JSON answer is a secret, too.
     pub mints: Vec<String>,
+    /// It is what another system signs its messages to webhooks with. It is sent nowhere.
+    pub webhook: bool,
     /// It stops being sent after so many days, from 1 to 36,500.
     #[schema(minimum = 1, maximum = 36_500)]
     pub days: Option<u64>,

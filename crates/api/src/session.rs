@@ -10,9 +10,12 @@ use crate::{SentWorkspace, ServerRights, SessionRights, ShareInfo};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateSession {
-    /// What the agent is to do.
-    #[schema(pattern = r"\S")]
+    /// What the agent is to do; its own task if absent, where it has one.
+    #[serde(default)]
     pub text: String,
+    /// Which agent it is, by name; the usual one if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// What commands may reach, in the words of `--net`; what the configuration says if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<String>,
@@ -123,6 +126,12 @@ pub struct SessionInfo {
     /// The session that it is a subagent of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// Which agent it is, where it is not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What opened it, where no person did: `schedule`, `webhook` or `agent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<String>,
     /// The model.
     pub model: String,
     /// Whether no model is asked, but a script plays one.

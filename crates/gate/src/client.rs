@@ -13,6 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
@@ -124,6 +126,31 @@ impl NetworkClient {
         let request = Request::Seal { id: id.map(str::to_owned), terms, value };
         match self.with(move |place: &Place| place.ask(&request, &[])).await? {
             Answer::Sealed(sealed) => Ok(sealed),
+            other => Err(failure(other)),
+        }
+    }
+
+    /// Whether a message was signed (HMAC with SHA-256) with a secret whose terms say that it
+    /// verifies. A value `whsec_...` is the key in base64, as Standard Webhooks has it; any other
+    /// is the key itself.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a secret that does not verify, or a message that is too long,
+    /// otherwise as the system says.
+    pub async fn verify(
+        &self,
+        secret: &SealedSecret,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<bool, Error> {
+        if message.len() > limits::VERIFIED_BYTES_MAX {
+            let most = limits::VERIFIED_BYTES_MAX;
+            return Err(Error::Refused(format!("the message has more than {most} bytes")));
+        }
+        let (message, signature) = (STANDARD.encode(message), STANDARD.encode(signature));
+        let request = Request::Verify { secret: secret.clone(), message, signature };
+        match self.with(move |place: &Place| place.ask(&request, &[])).await? {
+            Answer::Verified(verified) => Ok(verified),
             other => Err(failure(other)),
         }
     }
@@ -247,6 +274,7 @@ fn failure(answer: Answer) -> Error {
         | Answer::Sealed(_)
         | Answer::Taken
         | Answer::Flows(_)
+        | Answer::Verified(_)
         | Answer::Questions(_) => Error::Protocol,
     }
 }

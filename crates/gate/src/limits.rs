@@ -2,6 +2,8 @@
 
 /// Bytes of a request to the gate. A network with a few thousand grants fits.
 pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a message whose signature is verified: in base64 it fits into a request.
+pub(crate) const VERIFIED_BYTES_MAX: usize = 704 << 10;
 /// Bytes of an answer of the gate: a full table of flows, or the roots it trusts.
 pub(crate) const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// For a whole request to the gate, from its first byte to its answer.

@@ -16,11 +16,11 @@ use crate::secret::{SealedSecret, SecretTerms, SecretValue};
 
 /// Where a gate that speaks this form is asked, in its directory. A change of the form changes
 /// the name, so that a gate of an older program is left alone and ends by itself.
-pub(crate) const SOCKET: &str = "gate-6.sock";
+pub(crate) const SOCKET: &str = "gate-7.sock";
 /// What the name of each caller begins with, which is that of its socket beside it.
 pub(crate) const CALLER: &str = "caller-";
 /// What such a gate holds.
-pub(crate) const LOCK: &str = "gate-6.lock";
+pub(crate) const LOCK: &str = "gate-7.lock";
 
 /// What is asked.
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,6 +39,8 @@ pub(crate) enum Request {
     Call { caller: String, network: Network, secrets: Vec<SealedSecret> },
     /// Seals a value, under an id that it has or a new one.
     Seal { id: Option<String>, terms: SecretTerms, value: SecretValue },
+    /// Whether a message was signed with a secret. Both in base64.
+    Verify { secret: SealedSecret, message: String, signature: String },
     /// Takes a secret from every sandbox, and ends what is under way with it.
     Revoke { secret: String },
     /// Takes one connection: the descriptor.
@@ -69,6 +71,7 @@ pub(crate) enum Answer {
     Opened(OpenedNetwork),
     Sealed(SealedSecret),
     Taken,
+    Verified(bool),
     Flows(Flows),
     Questions(Vec<Destination>),
     /// The sandbox is not open here.

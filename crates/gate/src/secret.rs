@@ -34,6 +34,9 @@ pub struct SecretTerms {
     /// When it ends to be sent, in milliseconds since 1970. `None`: when it is revoked.
     #[serde(default)]
     pub ends_ms: Option<u64>,
+    /// Whether the gate says with it if somebody else signed a message with the same secret.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verifies: bool,
 }
 
 /// Where a secret is sent, and how.
@@ -120,7 +123,7 @@ impl SecretTerms {
         if !fits || !name.iter().all(plain) || name[0].is_ascii_digit() {
             return Err("a secret has the name of a variable: letters, digits and _".to_owned());
         }
-        if self.places.is_empty() {
+        if self.places.is_empty() && !self.verifies {
             return Err("a secret that is sent nowhere is of no use".to_owned());
         }
         if self.places.iter().any(|place| place.grant.scheme == Scheme::Tcp) {

@@ -5,7 +5,7 @@ use outrigger_client::ServerClient;
 use std::path::PathBuf;
 
 use crate::command::{
-    Approve, Attach, Audit, Backup, Budget, Completions, Context, Converse, Demo, Deny,
+    Agents, Approve, Attach, Audit, Backup, Budget, Completions, Context, Converse, Demo, Deny,
     DetachedRun, Doctor, Egress, Gc, Inbox, Init, Keys, Login, Logout, ManPages, Memory, Models,
     Policy, PruneSessions, RemoveSessions, Restore, Run, Sandboxes, Secrets, Serve, Sessions,
     Skills, StopSessions, Tools, Trust,
@@ -123,6 +123,9 @@ pub(crate) enum Command {
     /// Take in, give out and look at what agents can learn to do.
     #[command(subcommand)]
     Skills(Skills),
+    /// List the agents that can be started, and keep others.
+    #[command(subcommand)]
+    Agents(Agents),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
     /// Look at what commands reached outside, over all sessions.
@@ -249,6 +252,7 @@ impl Command {
             | Self::Audit(_)
             | Self::Memory(_)
             | Self::Skills(_)
+            | Self::Agents(_)
             | Self::Egress(_)
             | Self::Secrets(_) => Place::Sessions,
             Self::Demo(_)
@@ -291,6 +295,7 @@ impl Command {
             Self::Trust(asked) => asked.output(),
             Self::Memory(asked) => asked.output(),
             Self::Skills(asked) => asked.output(),
+            Self::Agents(asked) => asked.output(),
             Self::Run(run) => run.output,
             Self::Serve(asked) => asked.output,
             Self::Attach(asked) => asked.output,

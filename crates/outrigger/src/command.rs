@@ -1,6 +1,7 @@
 //! What each command does.
 
-pub(crate) mod approvals;
+pub(crate) mod agents;
+mod approvals;
 pub(crate) mod ask;
 mod ask_host;
 mod audit;
@@ -45,6 +46,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::terminal::{self, Ability};
 
+pub(crate) use agents::Agents;
 pub(crate) use approvals::{Approve, Deny, Inbox};
 pub(crate) use audit::Audit;
 pub(crate) use backup::{Backup, Restore};
@@ -122,6 +124,7 @@ pub(crate) async fn execute(cli: Cli, paths: &Paths, server: Option<ServerClient
         Command::Tools(asked) => tools::execute(paths, asked).await,
         Command::Memory(asked) => memory::execute(paths, asked).await,
         Command::Skills(asked) => skills::execute(paths, asked).await,
+        Command::Agents(asked) => agents::execute(paths, asked).await,
         Command::Egress(asked) => egress::execute(paths, asked).await,
         Command::Secrets(asked) => Box::pin(secrets::execute(paths, asked)).await,
         Command::Login(asked) => login::login(paths, asked).await,

@@ -14,10 +14,11 @@ mod provider;
 mod range;
 mod retention;
 mod sandbox;
+mod schedule;
 mod skills;
 mod tools;
 
-use outrigger_agent::Approvals;
+use outrigger_agent::{Approvals, Limit};
 use outrigger_engine::AccountDefaults;
 use outrigger_store::entries::Quotas;
 use serde::Deserialize;
@@ -26,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use self::agents::{AgentFile, AgentName, Agents};
+use self::agents::Agents;
 use self::directory::line_of;
 use self::memory::MemoryFile;
 use self::model::Tokens;
@@ -37,7 +38,8 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::network::Words;
 use crate::{flags, limits};
 
-pub(crate) use self::budget::{Budget, BudgetFile, Dollars, limit};
+pub(crate) use self::agents::{AgentFile, AgentName};
+pub(crate) use self::budget::{Budget, BudgetFile, Dollars, NANOS, limit};
 pub(crate) use self::mcp_json::NamedServers;
 pub(crate) use self::model::{ModelChoice, ModelFile, ProviderModel, SEALED_KEYS};
 pub(crate) use self::policy::{Policy, PolicyFile};
@@ -344,6 +346,22 @@ impl Config {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Lets a session spend no more than this, of what is limited here.
+    pub(crate) fn narrow(&mut self, limit: Limit) {
+        let narrower = |own: Option<u64>, asked: Option<u64>| own.into_iter().chain(asked).min();
+        let tokens = narrower(Some(self.tokens_max), limit.tokens);
+        self.tokens_max = tokens.unwrap_or(self.tokens_max);
+        let own = &mut self.budget.limit;
+        *own = Limit {
+            steps: narrower(own.steps, limit.steps),
+            tokens: narrower(own.tokens, limit.tokens),
+            money_nanos: narrower(own.money_nanos, limit.money_nanos),
+            wall_ms: narrower(own.wall_ms, limit.wall_ms),
+            cpu_ms: narrower(own.cpu_ms, limit.cpu_ms),
+            egress_bytes: narrower(own.egress_bytes, limit.egress_bytes),
+        };
     }
 
     /// Whether what sandboxes are shown of this machine is there.

@@ -84,6 +84,6 @@ fn key((name, places): (String, Vec<SecretPlace>)) -> Option<HandedKey> {
     }
     let (scheme, value) = (scheme.map(str::to_owned), SecretValue::new(key.to_owned().into()));
     let organisation = ORGANISATION.to_owned();
-    let terms = SecretTerms { name, organisation, places, ends_ms: None };
+    let terms = SecretTerms { name, organisation, places, ends_ms: None, verifies: false };
     Some(HandedKey { terms, value: value.ok()?, scheme })
 }

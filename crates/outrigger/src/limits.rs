@@ -140,6 +140,16 @@ pub(crate) const SERVERS_MAX: usize = 32;
 pub(crate) const OUTSIDE_MS_DEFAULT: u64 = 60_000;
 /// The name of an agent.
 pub(crate) const AGENT_NAME_CHARS_MAX: usize = 32;
+/// Agents of one memory scope that are looked at.
+pub(crate) const AGENTS_MAX: usize = 200;
+/// How often it is looked which agents begin by themselves: at each minute of the clock.
+pub(crate) const TRIGGER_LOOK_MS: u64 = 60_000;
+/// How late what a schedule wants is still begun, where no server was there in time.
+pub(crate) const TRIGGER_LATE_MS_MAX: u64 = 3_600_000;
+/// How long ago, or ahead, a message to a webhook says that it was signed (Standard Webhooks).
+pub(crate) const WEBHOOK_LATE_MS_MAX: u64 = 300_000;
+/// Signatures of a message to a webhook that are tried: as many as keys while one is changed.
+pub(crate) const WEBHOOK_SIGNATURES_MAX: usize = 4;
 /// How many agents deep subagents start others.
 pub(crate) const SUBAGENTS_DEEP_DEFAULT: u64 = 1;
 /// A checkpoint or a key that is read from a file.

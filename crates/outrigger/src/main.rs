@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod abandoned;
+mod agents;
 mod change;
 mod cli;
 mod command;

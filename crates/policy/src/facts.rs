@@ -82,7 +82,9 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    pub(crate) fn as_str(self) -> &'static str {
+    /// The word that rules have for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Person => "person",
             Self::Schedule => "schedule",

@@ -11,6 +11,8 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod agent_catalog;
+mod agents;
 mod approvals;
 mod audit;
 mod budgets;
@@ -50,6 +52,7 @@ mod serving;
 mod sessions;
 mod workspaces;
 
+pub use agent_catalog::{AgentCatalog, HeaderMap, WebhookMessage};
 pub use disks::{FilePreview, SessionChanges, SessionDisks, TakenChanges};
 pub use error::RequestError;
 pub use host::{SessionHost, Upload};
@@ -59,3 +62,4 @@ pub use router::openapi;
 pub use secret_store::SecretStore;
 pub use server::Server;
 pub use serving::serve;
+pub use sessions::session_name;

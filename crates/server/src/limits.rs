@@ -41,3 +41,5 @@ pub const DEVICE_CODE_LETTERS: usize = 8;
 pub const KEY_LABEL_CHARS_MAX: usize = 100;
 /// Bytes of an archive that are read and sent at once.
 pub const PIECE_BYTES: usize = 64 << 10;
+/// Bytes of a message to a webhook. The whole of it is verified before any is read.
+pub const WEBHOOK_BYTES_MAX: usize = 512 << 10;

@@ -10,7 +10,7 @@ use outrigger_api::{
     EntryList, ProblemCode, RevertEntry, WriteEntry,
 };
 use outrigger_engine::{path_of, place_of};
-use outrigger_policy::{AccessAction, Scope};
+use outrigger_policy::{AccessAction, MemoryKind, Scope};
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Comparison, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
     Error, Search, Submission, blame as lines_of, compare, list_all, submit,
@@ -161,6 +161,9 @@ pub(crate) async fn write(
     server.permit(&person, AccessAction::WriteMemory)?;
     let scope = scope(&server, &person)?;
     let (at, expected) = (place(&query.path, &scope)?, precondition(&headers)?);
+    if at.memory_scope.kind == MemoryKind::Agents {
+        server.parts.agents.check(&at, &said.text)?;
+    }
     // A program stays one when its text is another.
     let before = server.parts.entries.stat(&scope, &at).await;
     let executable = before.is_ok_and(|before| before.executable);
@@ -304,15 +307,16 @@ pub(crate) fn scope(server: &Server, person: &Person) -> Result<Scope, RequestEr
     scope.ok_or_else(|| RequestError::not_found(format!("{} has no memory", person.name)))
 }
 
-fn place(path: &str, scope: &Scope) -> Result<EntryAddress, RequestError> {
+pub(crate) fn place(path: &str, scope: &Scope) -> Result<EntryAddress, RequestError> {
     place_of(path, scope).ok_or_else(|| {
-        RequestError::not_found(format!("{path}: nothing is there"))
-            .hint("Paths begin with /memory or /skills, then user, group/NAME or organisation.")
+        RequestError::not_found(format!("{path}: nothing is there")).hint(
+            "Paths begin with /memory, /skills or /agents, then user, group/NAME or organisation.",
+        )
     })
 }
 
 /// Which version a change names.
-fn precondition(headers: &HeaderMap) -> Result<EntryPrecondition, RequestError> {
+pub(crate) fn precondition(headers: &HeaderMap) -> Result<EntryPrecondition, RequestError> {
     let said = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
     match (said(header::IF_MATCH), said(header::IF_NONE_MATCH)) {
         (Some(tag), None) => {
@@ -335,7 +339,7 @@ fn unsaid() -> RequestError {
 }
 
 /// Makes a change, or proposes it where it has to be reviewed.
-async fn made(
+pub(crate) async fn made(
     server: &Server,
     scope: &Scope,
     at: &EntryAddress,

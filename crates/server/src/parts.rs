@@ -6,7 +6,7 @@ use outrigger_store::{Accounts, Journal, Keys};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{SecretStore, SessionChanges, SessionDisks, SessionHost};
+use crate::{AgentCatalog, SecretStore, SessionChanges, SessionDisks, SessionHost};
 
 /// What a server is made of.
 #[derive(Debug, Clone)]
@@ -30,6 +30,8 @@ pub struct Services {
     pub store: PathBuf,
     /// Opens and drives sessions.
     pub host: Arc<dyn SessionHost>,
+    /// Knows the agents.
+    pub agents: Arc<dyn AgentCatalog>,
     /// Takes out what they changed.
     pub changes: Arc<dyn SessionChanges>,
     /// Looks into their sandboxes.

@@ -14,9 +14,9 @@ use utoipa_axum::routes;
 
 use crate::page::Files;
 use crate::{
-    RequestError, Server, approvals, audit, budgets, changes, checkpoints, device, events, files,
-    journal, limits, login, memory, metrics, page, people, proposals, rules, secrets, sessions,
-    workspaces,
+    RequestError, Server, agents, approvals, audit, budgets, changes, checkpoints, device, events,
+    files, journal, limits, login, memory, metrics, page, people, proposals, rules, secrets,
+    sessions, workspaces,
 };
 
 /// What stands above the generated parts of the document.
@@ -89,6 +89,8 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(memory::search))
         .routes(routes!(proposals::list))
         .routes(routes!(proposals::one, proposals::answer))
+        .routes(routes!(agents::list))
+        .routes(routes!(agents::write))
         .routes(routes!(budgets::list))
         .routes(routes!(metrics::scrape))
         .routes(routes!(people::share))
@@ -105,7 +107,10 @@ fn api() -> OpenApiRouter<Server> {
 
 /// What nobody has to be logged in for.
 fn open_api() -> OpenApiRouter<Server> {
-    OpenApiRouter::new().routes(routes!(device::begin)).routes(routes!(device::poll))
+    OpenApiRouter::new()
+        .routes(routes!(device::begin))
+        .routes(routes!(device::poll))
+        .routes(routes!(agents::deliver))
 }
 
 /// The contract as an OpenAPI document, in JSON.
@@ -140,6 +145,7 @@ pub(crate) fn router(server: Server) -> Router {
         .route("/sessions/{id}", get(page::index))
         .route("/approvals", get(page::index))
         .route("/approvals/{id}", get(page::index))
+        .route("/agents", get(page::index))
         .route("/memory", get(page::index))
         .route("/memory/{*path}", get(page::index))
         .route("/budgets", get(page::index))

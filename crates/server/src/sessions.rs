@@ -122,7 +122,7 @@ pub(crate) async fn create(
     headers: HeaderMap,
     Body(request): Body<CreateSession>,
 ) -> Result<Response, RequestError> {
-    if request.text.trim().is_empty() {
+    if request.text.trim().is_empty() && request.agent.is_none() {
         let text = "`text` is empty: say what the agent is to do";
         return Err(RequestError::new(ProblemCode::InvalidRequest, text));
     }
@@ -134,16 +134,19 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, [("location", location)], Json(info)).into_response())
 }
 
-/// A name of twelve characters that are easy to read out: of the key, else of chance.
+/// A name of a session: of the key, else of chance.
 pub(crate) fn named(person: &Person, headers: &HeaderMap) -> SessionId {
+    match headers.get("idempotency-key") {
+        Some(key) => session_name(&[person.name.as_bytes(), key.as_bytes()]),
+        None => session_name(&[uuid::Uuid::new_v4().as_bytes()]),
+    }
+}
+
+/// A name of twelve characters that are easy to read out, the same for the same parts.
+#[must_use]
+pub fn session_name(of: &[&[u8]]) -> SessionId {
     const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-    let seed = match headers.get("idempotency-key") {
-        Some(key) => {
-            let of = [person.name.as_bytes(), b"\n", key.as_bytes()].concat();
-            Digest::of(&of).to_sha256()
-        }
-        None => Digest::of(uuid::Uuid::new_v4().as_bytes()).to_sha256(),
-    };
+    let seed = Digest::of(&of.join(&b'\n')).to_sha256();
     let name: String =
         seed.iter().take(12).map(|byte| char::from(ALPHABET[usize::from(byte & 31)])).collect();
     SessionId::new(name).expect("the alphabet has only plain characters")

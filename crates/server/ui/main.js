@@ -15,6 +15,7 @@ import { nameOf } from "./who.js";
 
 // Pages that are no part of what is loaded first.
 const ON_DEMAND = {
+  agents: { title: "Agents", load: () => import("./agents/page.js").then((module) => module.AgentsPage) },
   memory: { title: "Memory", load: () => import("./memory/page.js").then((module) => module.MemoryPage) },
   budgets: { title: "Budgets", load: () => import("./budgets.js").then((module) => module.BudgetsPage) },
   people: { title: "People", load: () => import("./people.js").then((module) => module.PeoplePage) },

@@ -23,15 +23,15 @@ export function pageOf(path) {
   if (parts[0] === "sessions" && parts[1]) return { name: "session", id: parts[1] };
   if (parts[0] === "approvals") return { name: "approvals", id: parts[1] ?? null };
   if (parts[0] === "memory") return { name: "memory", id: entryOf(parts) };
-  if (["budgets", "people", "rules", "secrets", "device"].includes(parts[0])) return { name: parts[0] };
+  if (["agents", "budgets", "people", "rules", "secrets", "device"].includes(parts[0])) return { name: parts[0] };
   if (parts.length === 0 || parts[0] === "new" || parts[0] === "sessions") {
     return { name: "start", focus: parts[0] === "new" };
   }
   return { name: "missing" };
 }
 
-// Memory is at the addresses that sessions know it by; skills are below it.
-const entryOf = (parts) => (parts.length > 1 ? `/${parts.slice(parts[1] === "skills" ? 1 : 0).join("/")}` : null);
+// Memory is at the addresses that sessions know it by; skills and agents are below it.
+const entryOf = (parts) => (parts.length > 1 ? `/${parts.slice(["skills", "agents"].includes(parts[1]) ? 1 : 0).join("/")}` : null);
 const encoded = (path) => path.split("/").map(encodeURIComponent).join("/");
 
 export const memoryPath = (entry) => (entry.startsWith("/memory/") ? encoded(entry) : `/memory${encoded(entry)}`);

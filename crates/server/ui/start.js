@@ -149,6 +149,7 @@ function Row({ info, now, owner }) {
     <span class="row-facts">
       ${owner && html`<span class="whose">${owner}</span>`}
       ${info.approvals > 0 && html`<span class="asks">${plural(info.approvals, "question")}</span>`}
+      ${info.agent && html`<span>${plain(info.agent)}${info.trigger ? `, by ${plain(info.trigger)}` : ""}</span>`}
       <span>${plain(info.model)}${info.scripted ? " (script)" : ""}</span>
       ${info.directory && html`<span class="dir">${line(info.directory, 80)}</span>`}
       ${info.network.length > 0 && html`<span>reaches ${reach(info.network)}</span>`}

@@ -107,8 +107,8 @@ export class Check {
     return text ? JSON.parse(text) : null;
   }
 
-  async put(path_, data) {
-    const response = await this.house.context.request.put(this.url + path_, { data, headers: { Origin: this.url } });
+  async put(path_, data, headers = {}) {
+    const response = await this.house.context.request.put(this.url + path_, { data, headers: { Origin: this.url, ...headers } });
     if (!response.ok()) throw new Error(`PUT ${path_}: ${response.status()} ${await response.text()}`);
     return response.json();
   }

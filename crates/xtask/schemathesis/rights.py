@@ -27,11 +27,13 @@ BODIES = {
     "revert_entry": {"path": NOTES, "to": 1},
     "rewind_session": {},
     "rotate_secret": {"value": "another-value"},
+    "send_webhook": {"issue": 1},
     "send_message": {"text": "Hello"},
     "set_secret": {"value": "another-value", "for": ["api.example.com"]},
     "share_session": {"with": "person:bob", "access": "take_part"},
     # It is no archive, which is told to who may send one.
     "upload_workspace": {},
+    "write_agent": {"task": "none"},
     "write_entry": {"text": "none"},
 }
 

@@ -18,7 +18,7 @@ pub struct Role {
     pub agent: Option<String>,
     /// What the agent was defined by when the session was opened, if that is kept in versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<AgentRevision>,
+    pub definition: Option<DefinitionRevision>,
     /// What opened it, if neither a person nor an agent did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
@@ -47,7 +47,7 @@ fn is_zero(number: &u32) -> bool {
 
 /// A version of an agent's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentRevision {
+pub struct DefinitionRevision {
     /// Its path, for example `/agents/organisation/reviewer.toml`.
     pub path: String,
     /// Counted from 1.

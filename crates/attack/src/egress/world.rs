@@ -142,7 +142,7 @@ impl GateWorld {
         value: &str,
     ) -> Result<SealedSecret, String> {
         let (name, organisation) = (NAME.to_owned(), "attack".to_owned());
-        let terms = SecretTerms { name, organisation, places, ends_ms: None };
+        let terms = SecretTerms { name, organisation, places, ends_ms: None, verifies: false };
         let value = SecretValue::new(value.to_owned().into())?;
         let id = before.map(|secret| secret.id.as_str());
         self.client.seal(id, terms, value).await.map_err(|error| error.to_string())

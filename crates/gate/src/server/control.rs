@@ -89,6 +89,9 @@ async fn answer(
             answer
         }
         Request::Seal { id, terms, value } => registry.seal(id, terms, &value),
+        Request::Verify { secret, message, signature } => {
+            registry.verify(&secret, &message, &signature)
+        }
         Request::Revoke { secret } => registry.revoke(&secret),
         Request::Connection { sandbox, captured } => registry.connection(&sandbox, captured, fds),
         Request::Look { sandbox } => registry.look(&sandbox),

@@ -104,6 +104,13 @@ impl Registry {
         }
     }
 
+    pub(super) fn verify(&self, secret: &SealedSecret, message: &str, signature: &str) -> Answer {
+        match self.vault.verify(secret, message, signature) {
+            Ok(verified) => Answer::Verified(verified),
+            Err(sentence) => Answer::Refused(sentence),
+        }
+    }
+
     pub(super) fn revoke(&self, secret: &str) -> Answer {
         for entry in self.lock().values_mut() {
             let rules = entry.sandbox.rules();

@@ -22,6 +22,8 @@ use crate::secrets::{HeldSecret, Minter};
 
 /// Bytes of what a secret is known by.
 const ID_BYTES: usize = 16;
+/// What the secrets of Standard Webhooks begin with (standardwebhooks.com).
+const STANDARD_WEBHOOK: &str = "whsec_";
 /// Where the master key is, if the environment has none.
 const FILE: &str = "master.key";
 
@@ -85,6 +87,36 @@ impl Vault {
 
     /// Opens a secret for a sandbox.
     pub(super) fn hold(&self, secret: &SealedSecret, sandbox: &str) -> Result<HeldSecret, String> {
+        let value = self.unsealed(secret)?;
+        let key = self.derive(&[b"placeholders"])?;
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &*key);
+        let minter = Minter { key, sandbox: sandbox.to_owned() };
+        HeldSecret::new(secret, value, minter)
+    }
+
+    /// Whether a message was signed with a secret, both in base64.
+    pub(super) fn verify(
+        &self,
+        secret: &SealedSecret,
+        message: &str,
+        signature: &str,
+    ) -> Result<bool, String> {
+        if !secret.terms.verifies {
+            return Err(format!("the secret {} is for something else", secret.terms.name));
+        }
+        let value = self.unsealed(secret)?;
+        let wrong = |what: &str| format!("{what} is not in base64");
+        let key = match value.strip_prefix(STANDARD_WEBHOOK) {
+            Some(key) => STANDARD.decode(key).map_err(|_| wrong("the secret after whsec_"))?,
+            None => value.as_bytes().to_vec(),
+        };
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &Zeroizing::new(key));
+        let message = STANDARD.decode(message).map_err(|_| wrong("the message"))?;
+        let signature = STANDARD.decode(signature).map_err(|_| wrong("the signature"))?;
+        Ok(hmac::verify(&key, &message, &signature).is_ok())
+    }
+
+    fn unsealed(&self, secret: &SealedSecret) -> Result<Zeroizing<String>, String> {
         let name = &secret.terms.name;
         let other = || {
             format!(
@@ -100,10 +132,7 @@ impl Vault {
         let key = self.key_of(&secret.terms.organisation)?;
         let value = key.open_in_place(nonce, about, &mut bytes).map_err(|_| other())?;
         let value = std::str::from_utf8(value).map_err(|_| other())?;
-        let key = self.derive(&[b"placeholders"])?;
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &*key);
-        let minter = Minter { key, sandbox: sandbox.to_owned() };
-        HeldSecret::new(secret, Zeroizing::new(value.to_owned()), minter)
+        Ok(Zeroizing::new(value.to_owned()))
     }
 }
 

@@ -23,7 +23,8 @@ async fn world(answer: Answer) -> (Gate, Upstream) {
 async fn caller(gate: &Gate, port: u16) -> (CallerSocket, String) {
     let place = SecretPlace::new(grant("localhost", port, Scheme::Https));
     let (name, organisation) = ("KEY".to_owned(), "o".to_owned());
-    let terms = SecretTerms { name, organisation, places: vec![place], ends_ms: None };
+    let terms =
+        SecretTerms { name, organisation, places: vec![place], ends_ms: None, verifies: false };
     let value = SecretValue::new(SECRET.to_owned().into()).unwrap();
     let sealed: SealedSecret = gate.client.seal(None, terms, value).await.unwrap();
     let called = gate.client.call(Network::default(), vec![sealed]).await;

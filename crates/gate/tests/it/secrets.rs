@@ -27,7 +27,7 @@ fn place(port: u16, paths: &[&str]) -> SecretPlace {
 
 fn terms(places: Vec<SecretPlace>) -> SecretTerms {
     let (name, organisation) = ("TOKEN".to_owned(), "o".to_owned());
-    SecretTerms { name, organisation, places, ends_ms: None }
+    SecretTerms { name, organisation, places, ends_ms: None, verifies: false }
 }
 
 /// A gate with a host that shows what it was asked.

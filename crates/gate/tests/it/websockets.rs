@@ -178,6 +178,7 @@ fn a_placeholder_in_the_handshake_is_swapped() {
             organisation: "o".to_owned(),
             places: vec![SecretPlace::new(host.grant(Scheme::Https))],
             ends_ms: None,
+            verifies: false,
         };
         let value = SecretValue::new(SECRET.to_owned().into()).unwrap();
         let secret = gate.client.seal(None, terms, value).await.unwrap();

@@ -62,8 +62,17 @@ pub(crate) async fn execute(paths: &Paths, demo: Demo) -> Outcome<u8> {
     let mut messages: Vec<_> = guides.into_iter().map(ProjectFile::untrusted).collect();
     messages.push(session::said(TASK.to_owned()));
     let who = session::WHO.to_owned();
-    let task =
-        Task { who, tree, sent: None, messages, apply, model, name: None, driver: Driver::Here };
+    let task = Task {
+        who,
+        tree,
+        sent: None,
+        messages,
+        apply,
+        model,
+        name: None,
+        driver: Driver::Here,
+        agent: None,
+    };
     start(paths, &config, task, demo.output).await
 }
 

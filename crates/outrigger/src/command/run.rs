@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::detach::Driver;
 use super::sessions::{GoOn, More, go_on};
-use super::task::{Task, start};
+use super::task::{self, Task};
+use crate::agents::{self, Agent, AgentStart};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Apply, Limits, Model, Net, Output, Pictures};
@@ -20,8 +21,13 @@ use crate::{compose, limits, models, picture, session, workspace};
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// What to do, or `-` to read it from standard input. Piped standard input is
-    /// otherwise added as context, which the model is told to treat as data.
-    pub(crate) task: String,
+    /// otherwise added as context, which the model is told to treat as data. May be left out with
+    /// an agent that has a task of its own.
+    #[arg(required_unless_present = "agent")]
+    pub(crate) task: Option<String>,
+    /// Start this agent, of those that `outrigger agents ls` lists.
+    #[arg(long, value_name = "NAME", conflicts_with = "goes_on")]
+    pub(crate) agent: Option<String>,
     /// The directory to work on. The repository that it is a part of is copied, as far as it
     /// is tracked, changed or not ignored, and commands begin in the directory. Nothing changes
     /// outside of the copy unless `--apply` is given.
@@ -63,6 +69,15 @@ pub(crate) struct Run {
 
 pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     let mut config = Config::load(paths.configs(), &run.model, run.limits)?;
+    let start = match &run.agent {
+        Some(name) => Some(AgentStart { agent: agent(paths, &config, name).await?, trigger: None }),
+        None => None,
+    };
+    if let Some(AgentStart { agent, .. }) = &start {
+        agent.settle(&mut config);
+        let own = agent.definition.model.clone().filter(|_| run.model.model.is_none());
+        config.model.name = own.or(config.model.name);
+    }
     let model = match run.goes_on {
         true => None,
         false => Some(models::choose(paths, &config.model).await?),
@@ -93,7 +108,11 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         let judged = trust::settle(paths, &tree.top, ProjectFile::all(&tree), &screen).await?;
         messages.extend(judged.into_iter().filter_map(JudgedFile::message));
     }
-    let (text, context) = task_and_context(&run.task, &mut screen).await?;
+    let (text, context) = task_and_context(run.task.as_deref(), &mut screen).await?;
+    let text = match &start {
+        Some(start) => start.agent.task(text)?,
+        None => text,
+    };
     let message = |text| Message::new(Author::Untrusted(STDIN.to_owned()), text);
     messages.extend(context.map(message));
     let pictures = picture::keep(paths, pictures).await?;
@@ -106,8 +125,16 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         return go_on(paths, last.session.as_str(), how, run.output).await;
     };
     let (who, apply, name) = (session::WHO.to_owned(), run.apply, run.name);
-    let task = Task { who, tree, sent: None, messages, apply, model, name, driver };
-    start(paths, &config, task, run.output).await
+    let task = Task { who, tree, sent: None, messages, apply, model, name, driver, agent: start };
+    task::start(paths, &config, task, run.output).await
+}
+
+/// An agent of this installation.
+async fn agent(paths: &Paths, config: &Config, name: &str) -> Outcome<Agent> {
+    let scope = compose::scope(config, session::WHO)?;
+    let scope = scope.expect("the person of this machine is one");
+    let store = compose::store(paths).await?;
+    agents::named(&*store.entries, &scope, config, name).await
 }
 
 /// What piped standard input is called.
@@ -115,17 +142,17 @@ pub(crate) const STDIN: &str = "stdin";
 
 /// The task, and what is piped beside it.
 pub(crate) async fn task_and_context(
-    task: &str,
+    task: Option<&str>,
     screen: &mut Screen,
 ) -> Outcome<(String, Option<String>)> {
     let reading = tokio::task::spawn_blocking(piped);
     let read = screen.during("reading standard input to its end", reading).await;
     let read = read.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))??;
     let (text, context) = match task {
-        "-" => (read.unwrap_or_default(), None),
-        task => (task.to_owned(), read),
+        Some("-") => (read.unwrap_or_default(), None),
+        task => (task.unwrap_or_default().to_owned(), read),
     };
-    if text.trim().is_empty() {
+    if task.is_some() && text.trim().is_empty() {
         return Err(Failure::new(Kind::Usage, "the task is empty")
             .hint("Say what to do: `outrigger run \"Repair the failing test\"`, or `-` and the task on standard input."));
     }

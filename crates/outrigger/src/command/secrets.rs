@@ -86,6 +86,10 @@ pub(crate) struct Set {
     /// it. Commands have the id in AWS_ACCESS_KEY_ID.
     #[arg(long, value_name = "KEY_ID", requires = "places", conflicts_with_all = ["header", "query", "field", "mints", "git"], help_heading = "Where it is sent")]
     aws: Option<String>,
+    /// It is what another system signs its messages to webhooks of agents with. It is sent
+    /// nowhere.
+    #[arg(long, conflicts_with_all = ["places", "git"])]
+    webhook: bool,
     /// Stop sending it after so many days.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::SECRET_DAYS_MAX))]
     days: Option<u64>,
@@ -119,7 +123,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Secrets) -> Outcome<u8> {
 async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
     let output = asked.output;
     let (name, days) = (asked.name.clone(), asked.days);
-    let places = SecretUse::from(asked).places().map_err(|failure| {
+    let terms = SecretUse::from(asked).terms(&name, days).map_err(|failure| {
         failure
             .hint(format!("To a service: `outrigger secrets set {name} --for api.example.com`."))
             .hint(format!("To a repository: `outrigger secrets set {name} --git https://github.com/OWNER/NAME`."))
@@ -127,7 +131,12 @@ async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
     let value = hidden_value(&name, output).await?;
     let store = compose::store(paths).await?;
     let keeper = SecretKeeper::new(paths, &*store.sqlite, session::WHO);
-    let kept = keeper.set(&name, places, days, value).await?;
+    let kept = keeper.set(terms, value).await?;
+    if kept.sealed.terms.verifies && kept.sealed.terms.places.is_empty() {
+        let text = format!("● {name} is kept, and verifies what is sent to webhooks that name it");
+        told(&kept, &text, output)?;
+        return Ok(0);
+    }
     let text = format!("● {name} is kept, and sent to {} alone", places_of(&kept.sealed));
     told(&kept, &text, output)?;
     let hint = format!(
@@ -150,6 +159,7 @@ impl From<Set> for SecretUse {
             fields: set.field,
             mints: set.mints,
             aws_key_id: set.aws,
+            webhook: set.webhook,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Owns where it listens, how it begins and how it ends. Who is let in and what is answered is
 //! the server's; sessions are opened and driven by `serve::host`.
 
+mod agents;
 mod changes;
 mod context;
 mod disks;
@@ -12,6 +13,7 @@ mod host;
 mod jobs;
 mod marks;
 mod secrets;
+mod triggers;
 mod uploads;
 
 use clap::Args;
@@ -34,10 +36,12 @@ use crate::paths::Paths;
 use crate::project_file::ProjectFile;
 use crate::show::{self, Screen, Tone};
 use crate::{compose, models, session, trust, workspace};
+use agents::ServedAgents;
 use context::ServeContext;
 use disks::Disks;
 use host::Host;
 use secrets::HostSecrets;
+use triggers::Triggers;
 
 /// How it is served.
 #[derive(Debug, Args)]
@@ -135,6 +139,8 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let (jobs, queue) = jobs::jobs();
     let host = Host::new(Arc::clone(&context), feed, jobs.clone());
     let disks = Arc::new(Disks::new(Arc::clone(&context), host.clone(), jobs.clone()));
+    let triggers = Triggers::new(Arc::clone(&context), host.clone());
+    let agents = ServedAgents::new(Arc::clone(&context), triggers.clone(), jobs.clone());
     let origins = asked.origins(listener.local_addr().map_err(failed)?);
     let parts = Services {
         engine,
@@ -146,6 +152,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         usual: context.config.usual(),
         store: paths.harness().to_owned(),
         host: Arc::new(host.clone()),
+        agents: Arc::new(agents),
         changes: Arc::clone(&disks) as _,
         disks,
         secrets: Arc::new(HostSecrets::new(Arc::clone(&context), jobs.clone())),
@@ -163,7 +170,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
             let sessions = show::count(went_on, "session");
             screen.note(Tone::Detail, format!("  {sessions} went on where they were"));
         }
-        std::future::pending::<()>().await
+        triggers.run().await;
     };
     let serving = outrigger_server::serve(Server::new(parts, ends), listener);
     let stopped = async {
@@ -189,7 +196,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         }
     };
     // The jobs are tasks of it.
-    tokio::task::LocalSet::new().run_until(whole).await.map(|()| 0)
+    Box::pin(tokio::task::LocalSet::new().run_until(whole)).await.map(|()| 0)
 }
 
 /// What everything that serves has, after whoever begins it was asked what has to be asked.

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use super::detach::{self, Driver};
 use super::drive::{Driving, Interrupts, drive};
 use super::finish::{Back, Finish};
+use crate::agents::{self, AgentStart};
 use crate::compose::{self, HOST_TOOLS, Store};
 use crate::config::{Config, ModelChoice, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
@@ -39,6 +40,8 @@ pub(crate) struct Task {
     /// What the session is called, if a person said so.
     pub(crate) name: Option<SessionId>,
     pub(crate) driver: Driver,
+    /// Which agent it is; nothing for the usual one.
+    pub(crate) agent: Option<AgentStart>,
 }
 
 /// A session that was opened, with what drives it.
@@ -146,8 +149,12 @@ pub(crate) async fn open(
             sandbox.template = project.template.clone().or(chosen);
         }
     }
-    let (skills, labels) = told_of_skills(config, &store, &task.who).await?.unwrap_or_default();
+    let told = told_of_skills(config, &store, &task.who).await?;
+    let (skills, mut labels) = told.unwrap_or_default();
     spec.system.push_str(&skills);
+    if let Some(agent) = task.agent {
+        labels.extend(agent.shape(&mut spec)?);
+    }
     Back::settle(paths, &session, task.apply)?;
     engine.open_labelled(&session, spec, labels, task.messages).await?;
     screen.note(Tone::Detail, format!("session {session}"));
@@ -237,23 +244,13 @@ fn spec(
     })
 }
 
-/// Whom the session may start. An agent that names a tool of ours that is not there is an
-/// error: it would have fewer than was meant.
+/// Whom the session may start.
 fn role(config: &Config, tools: &[ToolSpec]) -> Outcome<Role> {
     let deep = u32::try_from(config.subagents_deep).unwrap_or(u32::MAX);
     let agents = if deep > 0 { config.agents.specs() } else { Vec::new() };
     for agent in &agents {
-        let own = |name: &&String| {
-            !tools.iter().any(|tool| tool.name == **name)
-                && !name.starts_with("mcp__")
-                && *name != outrigger_tools::subagent::NAME
-        };
-        if let Some(unknown) = agent.tools.iter().flatten().find(own) {
-            let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-            let text = format!("agents.{}.tools names `{unknown}`, which is no tool", agent.name);
-            return Err(Failure::new(Kind::Usage, text)
-                .hint(format!("The tools are {}.", names.join(", "))));
-        }
+        let named = agent.tools.iter().flatten().cloned().collect();
+        agents::known_tools(&agent.name, &named, tools)?;
     }
     Ok(Role { agents, deep, ..Role::default() })
 }

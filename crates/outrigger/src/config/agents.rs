@@ -1,4 +1,5 @@
-//! `[agents.NAME]`: the agents that a session may start, and what each may do and spend.
+//! `[agents.NAME]`: the agents that a person or a session may start, and what each may do and
+//! spend; a definition that is kept beside memory has the same keys.
 //!
 //! A stronger file's table of a name takes the place of the weaker one's whole.
 
@@ -9,7 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Dollars;
 use super::budget::{Count, limit, plain};
+use super::schedule::Schedule;
 use crate::limits;
+use crate::network::Words;
 
 /// A name of an agent, as rules write it: `Agent::"reviewer"`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,37 +20,66 @@ use crate::limits;
 #[cfg_attr(test, schemars(extend("pattern" = "^[a-z0-9][a-z0-9-]*$")))]
 pub(crate) struct AgentName(String);
 
-impl<'de> Deserialize<'de> for AgentName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
+impl AgentName {
+    /// Takes a name.
+    pub(crate) fn parse(name: String) -> Result<Self, String> {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let max = limits::AGENT_NAME_CHARS_MAX;
         if !(1..=max).contains(&name.len()) || !name.bytes().all(plain) || name.starts_with('-') {
-            return Err(D::Error::custom(format!(
+            return Err(format!(
                 "invalid name `{}`, expected 1 to {max} characters of a-z 0-9 -",
                 name.escape_debug().take(60).collect::<String>()
-            )));
+            ));
         }
         Ok(Self(name))
     }
+
+    pub(crate) fn into_inner(self) -> String {
+        self.0
+    }
 }
 
-/// An agent that a session may start as a subagent, by its name: 1 to 32 characters of a-z 0-9 -;
-/// any number of such tables. The agent `default` is always there; its table changes it
-/// (`docs/how-to/subagents.md`).
+impl<'de> Deserialize<'de> for AgentName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// An agent that a person may start (`docs/how-to/agents.md`), or a session as a subagent, by its
+/// name: 1 to 32 characters of a-z 0-9 -; any number of such tables. The agent `default` is always
+/// there for sessions; its table changes it (`docs/how-to/subagents.md`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentFile {
     /// What the model that may start the agent is told of it; if absent, its name.
     #[cfg_attr(test, schemars(example = &"reads a change and says what is wrong with it"))]
-    description: Option<String>,
+    pub(crate) description: Option<String>,
     /// What is added to the agent's system prompt.
     #[cfg_attr(test, schemars(example = &"You review changes. Do not change files."))]
-    instructions: Option<String>,
+    pub(crate) instructions: Option<String>,
+    /// What it does where whoever starts it says nothing. A subagent is always told.
+    #[cfg_attr(test, schemars(example = &"Review the newest commit."))]
+    pub(crate) task: Option<String>,
+    /// Its model, by the name that the provider in use has for it; if absent, the one in use. A
+    /// subagent has the model of the session that starts it.
+    #[cfg_attr(test, schemars(example = &"qwen3-coder"))]
+    pub(crate) model: Option<String>,
+    /// What its commands may reach, in the words of `--net`; if absent, what the first sandbox
+    /// may. A subagent's are those of the session that starts it.
+    #[cfg_attr(test, schemars(with = "Vec<String>", example = ["packages"]))]
+    pub(crate) network: Option<Words>,
+    /// When a server starts it by itself, to do its `task`.
+    #[cfg_attr(test, schemars(example = serde_json::json!(
+        {"cron": "30 7 * * MON-FRI", "time_zone": "Europe/Zurich"})))]
+    pub(crate) schedule: Option<Schedule>,
+    /// A server starts it for each message that another system sends to its address, signed with
+    /// a secret (`docs/how-to/agents.md`).
+    #[cfg_attr(test, schemars(example = serde_json::json!({"secret": "ISSUES_HOOK"})))]
+    pub(crate) webhook: Option<Webhook>,
     /// The tools that the agent has, of those of the session that starts it; if absent, all.
     #[cfg_attr(test, schemars(example = ["read_file", "ls", "glob", "grep", "execute"]))]
-    tools: Option<BTreeSet<String>>,
+    pub(crate) tools: Option<BTreeSet<String>>,
     /// The most model calls and tool calls of one of these agents.
     #[cfg_attr(test, schemars(example = 50))]
     steps: Option<Count>,
@@ -68,6 +100,16 @@ pub(crate) struct AgentFile {
     egress_bytes: Option<Count>,
 }
 
+/// Messages of another system that start an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Webhook {
+    /// The secret of `outrigger secrets` that they are signed with.
+    #[cfg_attr(test, schemars(example = &"ISSUES_HOOK"))]
+    pub(crate) secret: String,
+}
+
 /// The agents of all files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Agents(BTreeMap<String, AgentFile>);
@@ -75,6 +117,11 @@ pub(crate) struct Agents(BTreeMap<String, AgentFile>);
 impl Agents {
     pub(super) fn absorb(&mut self, files: BTreeMap<AgentName, AgentFile>) {
         self.0.extend(files.into_iter().map(|(AgentName(name), file)| (name, file)));
+    }
+
+    /// Those that the files name, by name.
+    pub(crate) fn all(&self) -> &BTreeMap<String, AgentFile> {
+        &self.0
     }
 
     /// As sessions record them; the default one is always among them.
@@ -107,7 +154,8 @@ impl AgentFile {
         }
     }
 
-    fn limit(&self) -> Limit {
+    /// The most that one of these agents may spend.
+    pub(crate) fn limit(&self) -> Limit {
         let Self { steps, tokens, seconds, cpu_seconds, egress_bytes, .. } = *self;
         limit([steps, tokens, seconds, cpu_seconds, egress_bytes].map(plain), self.dollars)
     }

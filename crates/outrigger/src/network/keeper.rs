@@ -1,6 +1,6 @@
 //! Sets secrets, rotates and revokes them: the gate seals, the store keeps what was sealed.
 
-use outrigger_gate::{SealedSecret, SecretPlace, SecretTerms, SecretValue};
+use outrigger_gate::{SealedSecret, SecretTerms, SecretValue};
 use outrigger_store::{Secrets, StoredSecret};
 use zeroize::Zeroizing;
 
@@ -29,18 +29,21 @@ impl<'a> SecretKeeper<'a> {
         })
     }
 
-    /// Keeps a secret under a name, instead of the one that had it.
-    pub(crate) async fn set(
+    /// Whether a message was signed with a secret.
+    pub(crate) async fn verifies(
         &self,
         name: &str,
-        places: Vec<SecretPlace>,
-        days: Option<u64>,
-        value: SecretValue,
-    ) -> Outcome<KeptSecret> {
-        let ends_ms = days.map(|days| now_ms() + days * 24 * 60 * 60 * 1000);
-        let (name, organisation) = (name.to_owned(), ORGANISATION.to_owned());
-        let before = self.find(&name).await?;
-        let terms = SecretTerms { name, organisation, places, ends_ms };
+        message: &[u8],
+        signature: &[u8],
+    ) -> Outcome<bool> {
+        let secret = self.existing(name).await?.sealed;
+        let verified = caller::gate(self.paths)?.verify(&secret, message, signature).await;
+        verified.map_err(failed)
+    }
+
+    /// Keeps a secret under its name, instead of the one that had it.
+    pub(crate) async fn set(&self, terms: SecretTerms, value: SecretValue) -> Outcome<KeptSecret> {
+        let before = self.find(&terms.name).await?;
         let gate = caller::gate(self.paths)?;
         // Another value for another place is another secret: what stood for it stands for nothing.
         let sealed = gate.seal(None, terms, value).await.map_err(failed)?;
@@ -109,6 +112,9 @@ fn failed(error: outrigger_gate::Error) -> Failure {
 pub(crate) fn places_of(secret: &SealedSecret) -> Vec<String> {
     let places = &secret.terms.places;
     let mut all = Vec::new();
+    if secret.terms.verifies {
+        all.push("nowhere: it verifies webhooks".to_owned());
+    }
     for url in repositories(places).iter().filter(|url| !url.ends_with(".git")) {
         let refs = places.iter().filter_map(|place| place.refs.as_ref());
         let refs = refs.max_by_key(|refs| refs.len()).filter(|refs| !refs.is_empty());

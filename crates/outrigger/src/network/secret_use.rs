@@ -1,8 +1,10 @@
 //! Where a secret is sent, as people say it.
 
-use outrigger_gate::{Scheme, SecretPlace, grant_of, ready};
+use outrigger_gate::{Scheme, SecretPlace, SecretTerms, grant_of, ready};
 
+use super::secrets::ORGANISATION;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::session::now_ms;
 
 /// What may be pushed with the secret of a repository, if nothing else is said.
 const BRANCHES: &str = "agent/*";
@@ -30,11 +32,23 @@ pub(crate) struct SecretUse {
     pub(crate) mints: Vec<String>,
     /// The access key of AWS that it is the secret of.
     pub(crate) aws_key_id: Option<String>,
+    /// The gate says with it whether a message to a webhook was signed with it.
+    pub(crate) webhook: bool,
 }
 
 impl SecretUse {
     /// As the gate has it.
-    pub(crate) fn places(&self) -> Outcome<Vec<SecretPlace>> {
+    pub(crate) fn terms(&self, name: &str, days: Option<u64>) -> Outcome<SecretTerms> {
+        Ok(SecretTerms {
+            name: name.to_owned(),
+            organisation: ORGANISATION.to_owned(),
+            places: self.places()?,
+            ends_ms: days.map(|days| now_ms() + days * 24 * 60 * 60 * 1000),
+            verifies: self.webhook,
+        })
+    }
+
+    fn places(&self) -> Outcome<Vec<SecretPlace>> {
         let mut places = Vec::new();
         for said in &self.hosts {
             places.extend(self.host(said)?);
@@ -53,7 +67,7 @@ impl SecretUse {
             })?;
             places.extend(of_repository);
         }
-        if places.is_empty() {
+        if places.is_empty() && !self.webhook {
             let text = "it has to be sent somewhere: a secret goes where it is for alone";
             return Err(Failure::new(Kind::Usage, text));
         }

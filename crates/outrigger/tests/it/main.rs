@@ -51,6 +51,7 @@ mod run;
 mod sandboxes;
 mod secrets;
 mod serve;
+mod serve_agents;
 mod serve_memory;
 mod serve_people;
 mod serve_remote;

@@ -152,6 +152,6 @@ fn a_configuration_can_have_none_and_names_only_tools_that_there_are() {
     let wrong = b"[agents.a]\ntools = [\"read_files\"]\n";
     world.dir("config", &[("outrigger/config.toml", wrong)]);
     let told = run(&world, &script, 2);
-    assert!(told.contains("agents.a.tools names `read_files`, which is no tool"), "{told}");
+    assert!(told.contains("the agent a names the tool `read_files`, and there is none"), "{told}");
     assert!(told.contains("The tools are execute,"), "{told}");
 }

@@ -2,6 +2,7 @@
 
 use outrigger_agent::{Limit, State, TurnEnd, Workspace};
 use outrigger_api::{SessionGroup, SessionInfo, SessionRights, UsageInfo};
+use outrigger_policy::Trigger;
 use outrigger_store::SessionRow;
 
 use super::share::shares;
@@ -16,6 +17,9 @@ pub(crate) fn session(row: &SessionRow, state: &State, driven: bool) -> SessionI
     let group = group(state, driven, approvals > 0);
     let cut_off = state.in_turn() && approvals == 0 && !driven;
     let status = if cut_off { CUT_OFF } else { state.status() };
+    let role = spec.map(|spec| &spec.role);
+    let by_agent = || role.and_then(|role| role.parent.as_ref()).map(|_| Trigger::Agent);
+    let opened_by = role.and_then(|role| role.trigger).or_else(by_agent);
     let directory = spec.and_then(|spec| spec.workspace.as_ref()).map(Workspace::begun_in);
     SessionInfo {
         id: row.session.to_string(),
@@ -30,6 +34,8 @@ pub(crate) fn session(row: &SessionRow, state: &State, driven: bool) -> SessionI
         created_at_ms: row.created_at_ms,
         last_at_ms: row.last_at_ms,
         parent: spec.and_then(|spec| spec.parent()).map(|parent| parent.session.to_string()),
+        agent: role.and_then(|role| role.agent.clone()),
+        trigger: opened_by.map(|trigger| trigger.as_str().to_owned()),
         model: spec.map(|spec| spec.model.name.clone()).unwrap_or_default(),
         scripted: spec.is_some_and(|spec| spec.model.scripted),
         directory,

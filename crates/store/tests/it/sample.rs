@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use outrigger_agent::{
-    AccountId, AgentRevision, Amounts, Answer, Approvals, Author, Call, CallFault, Cause,
-    Concurrency, Cut, CutSandbox, Deadline, Delegate, Digest, EgressFlow, EgressReport,
+    AccountId, Amounts, Answer, Approvals, Author, Call, CallFault, Cause, Concurrency, Cut,
+    CutSandbox, Deadline, DefinitionRevision, Delegate, Digest, EgressFlow, EgressReport,
     EntryChange, EntryRefused, Event, Failure, FileBaseline, Item, Limit, Loss, Measure, MediaType,
     Message, ModelFault, ModelSpec, Origin, Outcome, OutsideTool, Parent, Part, Picture, Place,
     Price, Product, Raw, Recovery, Replacement, Reply, Role, SandboxReady, SandboxScope,
@@ -134,7 +134,7 @@ fn asks() -> Verdict {
 fn role() -> Role {
     Role {
         agent: Some("reviewer".to_owned()),
-        definition: Some(AgentRevision {
+        definition: Some(DefinitionRevision {
             path: "/agents/user/reviewer.toml".to_owned(),
             revision: 2,
         }),

@@ -42,6 +42,8 @@ async function sessions(t) {
   await t.write(ENTRY, "# Notes\n\nWe use tabs.\n");
   await t.write(ENTRY, `# Notes\n\nWe use spaces.\n${MARKUP}\n`, 1);
   await t.put("/v1/secrets/LOOKS", { value: "a-value-of-some-length", for: ["api.example.com"], days: 7 });
+  const schedule = { cron: "30 7 * * MON-FRI", time_zone: "Europe/Zurich" };
+  await t.put("/v1/agents/looks", { description: "looks at what is new", task: "Look around.", schedule }, { "If-None-Match": "*" });
   return { ...at, question: question.id };
 }
 
@@ -57,6 +59,7 @@ const pages = (at) => [
   ["approvals", "/approvals", ".question .approve:not(:disabled)"],
   ["approval", `/approvals/${at.question}`, ".question .approve:not(:disabled)"],
   ["hostile", `/sessions/${at.hostile}`, "text=The agent answered."],
+  ["agents", "/agents", ".agents .entry-row"],
   ["memory", "/memory", ".entry-row"],
   ["memory-new", "/memory#new", ".editor textarea"],
   ["memory-proposals", "/memory#proposals", "text=Nothing waits for a review"],

@@ -85,6 +85,7 @@ pub(super) fn begin(context: Context, message: Message) -> Job {
             model: context.model.clone(),
             name: None,
             driver: Driver::Here,
+            agent: None,
         };
         let task = open(&context.paths, &context.config, None, task, &mut screen).await?;
         Ok(Box::new(OpenedTalk { task, before: Vec::new(), rows: screen.kept(), drive: true }))

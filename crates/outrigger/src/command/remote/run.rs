@@ -27,7 +27,7 @@ pub(super) async fn run(remote: &Remote<'_>, run: Run) -> Outcome<u8> {
         Failure::new(Kind::NotFound, format!("{}: {error}", run.dir.display()))
             .hint("Name a directory that is there with --dir.")
     })?;
-    let (text, context) = task_and_context(&run.task, &mut screen).await?;
+    let (text, context) = task_and_context(run.task.as_deref(), &mut screen).await?;
     if run.goes_on {
         let session = last_of(remote, &dir).await?;
         let before = remote.head(&session).await?;
@@ -39,6 +39,7 @@ pub(super) async fn run(remote: &Remote<'_>, run: Run) -> Outcome<u8> {
     let words = run.net.words()?;
     let request = CreateSession {
         text,
+        agent: run.agent,
         network: words.map(|words| words.all().to_vec()).unwrap_or_default(),
         model: run.model.model,
         workspace: Some(workspace),

@@ -6,10 +6,10 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt as _};
-use outrigger_agent::{Author, Message, Seq, SessionId};
+use outrigger_agent::{Author, Limit, Message, Seq, SessionId, SharedAccess};
 use outrigger_api::{CreateSession, ServerInfo, ServerRights, SessionLimits, UploadedWorkspace};
 use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
-use outrigger_policy::{AccessRules, Directory};
+use outrigger_policy::{AccessRules, Directory, Principal};
 use outrigger_server::{RequestError, SessionHost, Upload};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -21,6 +21,7 @@ use super::failure;
 use super::jobs::Jobs;
 use super::marks::Marks;
 use super::uploads::{TakenUpload, Uploads};
+use crate::agents::{self, AgentStart};
 use crate::command::detach::Driver;
 use crate::command::task::{self, OpenedTask, Task};
 use crate::compose;
@@ -41,6 +42,18 @@ struct HeldSession {
     engine: Engine,
     host: Arc<EmbeddedHost>,
     _lock: Lock,
+}
+
+/// A session that is to be opened.
+pub(super) struct SessionOpening<'a> {
+    /// On whose behalf.
+    pub(super) person: &'a str,
+    pub(super) session: &'a SessionId,
+    pub(super) asked: CreateSession,
+    /// Which agent it is, where that is known; else what is asked for is looked up.
+    pub(super) start: Option<AgentStart>,
+    /// With whom it is shared from the beginning.
+    pub(super) share: Option<(Principal, SharedAccess)>,
 }
 
 /// Held while a session is opened, woken or let go, so that nothing falls between.
@@ -204,6 +217,16 @@ impl Host {
         });
     }
 
+    /// The agent that a person asks for.
+    async fn agent(&self, person: &str, name: &str) -> Outcome<AgentStart> {
+        let ServeContext { config, store, rules, .. } = &*self.0.context;
+        let scope = person.parse().ok().and_then(|who| rules.directory().ok()?.authenticate(&who));
+        let scope = scope
+            .ok_or_else(|| Failure::new(Kind::NotFound, format!("there is no agent `{name}`")))?;
+        let agent = agents::named(&*store.entries, &scope, config, name).await?;
+        Ok(AgentStart { agent, trigger: None })
+    }
+
     /// A session that waits: what it changed is kept as a patch, and who is asked is told. What
     /// fails here is done the next time.
     async fn tell_of(&self, session: &SessionId, slot: &Slot) {
@@ -223,7 +246,9 @@ impl Host {
         }
     }
 
-    async fn open(&self, person: &str, session: &SessionId, asked: CreateSession) -> Outcome {
+    /// Opens a session and has it driven. Where there is one of that name it only goes on.
+    pub(super) async fn open(&self, opening: SessionOpening<'_>) -> Outcome {
+        let SessionOpening { person, session, mut asked, start, share } = opening;
         let slot = self.slot(session);
         let mut held = slot.lock().await;
         let ServeContext { paths, config, model, dir, store, .. } = &*self.0.context;
@@ -231,6 +256,16 @@ impl Host {
             // The server may have died right after it was opened.
             drop(held);
             return self.awake(session).await;
+        }
+        let start = match (start, &asked.agent) {
+            (None, Some(name)) => Some(self.agent(person, name).await?),
+            (start, _) => start,
+        };
+        let mut config = config.clone();
+        if let Some(AgentStart { agent, .. }) = &start {
+            agent.settle(&mut config);
+            asked.text = agent.task(asked.text)?;
+            asked.model = asked.model.or(agent.definition.model.clone());
         }
         let (config, model) = chosen(config, model, &asked)?;
         let screen = Screen::keeping();
@@ -261,14 +296,19 @@ impl Host {
             model,
             name: Some(session.clone()),
             driver: Driver::Here,
+            agent: start,
         };
         let mut screen = screen;
         // Before there is a session, so that none is left behind that nobody takes up.
         self.0.marks.set(session)?;
-        let opened = task::open(paths, &config, Some(store.clone()), task, &mut screen).await;
+        let opening = task::open(paths, &config, Some(store.clone()), task, &mut screen);
+        let opened = Box::pin(opening).await;
         let OpenedTask { engine, lock, .. } =
             opened.inspect_err(|_| self.0.marks.clear(session))?;
         let lock = lock.ok_or_else(|| session::held(session))?;
+        if let Some((with, access)) = share {
+            engine.share(session, &with, access, person).await?;
+        }
         self.hold(&mut held, session, engine, lock)?;
         drop(held);
         self.let_go_later(session, slot);
@@ -279,19 +319,33 @@ impl Host {
     }
 }
 
+/// What limits a session beside its agent.
+fn limit_of(limits: SessionLimits) -> Limit {
+    Limit {
+        steps: None,
+        tokens: limits.tokens_max,
+        money_nanos: limits.money_nanos_max,
+        wall_ms: limits.wall_ms_max,
+        cpu_ms: limits.cpu_ms_max,
+        egress_bytes: limits.egress_bytes_max,
+    }
+}
+
 /// The configuration and the model of a session, with what was asked for it.
 fn chosen(
-    config: &Config,
+    mut config: Config,
     model: &ModelChoice,
     asked: &CreateSession,
 ) -> Outcome<(Config, ModelChoice)> {
-    let (mut config, mut model) = (config.clone(), model.clone());
+    let mut model = model.clone();
     if !asked.network.is_empty() {
         let words = Words::parse(&asked.network)
             .map_err(|why| Failure::new(Kind::Usage, format!("`network`: {why}")))?;
         config.sandboxes.iter_mut().take(1).for_each(|first| first.network = words.clone());
     }
-    narrow(&mut config, asked.limits);
+    config.steps_max =
+        asked.limits.steps_max.map_or(config.steps_max, |it| it.min(config.steps_max));
+    config.narrow(limit_of(asked.limits));
     match (&asked.model, &mut model) {
         (None, _) => {}
         (Some(name), ModelChoice::Provider(model)) => model.name.clone_from(name),
@@ -301,21 +355,6 @@ fn chosen(
         }
     }
     Ok((config, model))
-}
-
-/// Takes in what is narrower than what is configured.
-fn narrow(config: &mut Config, limits: SessionLimits) {
-    let narrower = |own: Option<u64>, asked: Option<u64>| own.into_iter().chain(asked).min();
-    let steps = narrower(Some(config.steps_max), limits.steps_max);
-    config.steps_max = steps.unwrap_or(config.steps_max);
-    let tokens = narrower(Some(config.tokens_max), limits.tokens_max);
-    config.tokens_max = tokens.unwrap_or(config.tokens_max);
-    let own = &mut config.budget.limit;
-    own.tokens = narrower(own.tokens, limits.tokens_max);
-    own.money_nanos = narrower(own.money_nanos, limits.money_nanos_max);
-    own.wall_ms = narrower(own.wall_ms, limits.wall_ms_max);
-    own.cpu_ms = narrower(own.cpu_ms, limits.cpu_ms_max);
-    own.egress_bytes = narrower(own.egress_bytes, limits.egress_bytes_max);
 }
 
 #[async_trait]
@@ -354,10 +393,15 @@ impl SessionHost for Host {
         request: CreateSession,
     ) -> Result<(), RequestError> {
         let (host, person, session) = (self.clone(), person.to_owned(), session.clone());
-        self.0
-            .jobs
-            .ask(move || async move { host.open(&person, &session, request).await }.boxed_local())
-            .await
+        let job = move || {
+            async move {
+                let (person, session, asked) = (person.as_str(), &session, request);
+                let opening = SessionOpening { person, session, asked, start: None, share: None };
+                host.open(opening).await
+            }
+            .boxed_local()
+        };
+        self.0.jobs.ask(job).await
     }
 
     async fn begin_upload(&self, person: &str) -> Result<Upload, RequestError> {

@@ -50,9 +50,9 @@ impl SecretStore for HostSecrets {
                     let text = format!("`days`: 1 to {}", limits::SECRET_DAYS_MAX);
                     return Err(Failure::new(Kind::Usage, text));
                 }
-                let places = used(secret).places()?;
+                let terms = used(secret).terms(&name, days)?;
                 let keeper = SecretKeeper::new(&context.paths, &*context.store.sqlite, &by);
-                keeper.set(&name, places, days, secret_value(&name, value)?).await.map(info)
+                keeper.set(terms, secret_value(&name, value)?).await.map(info)
             }
             .boxed_local()
         };
@@ -104,6 +104,7 @@ fn used(secret: SetSecret) -> SecretUse {
         fields: secret.fields,
         mints: secret.mints,
         aws_key_id: None,
+        webhook: secret.webhook,
     }
 }
 
