@@ -16,6 +16,7 @@ mod changes;
 mod checkpoint;
 mod entry;
 mod event;
+mod exec;
 mod file;
 mod journal;
 pub mod limits;
@@ -24,6 +25,7 @@ mod object;
 mod problem;
 mod proposal;
 mod rule;
+mod sandbox;
 mod secret;
 mod session;
 mod share;
@@ -48,6 +50,9 @@ pub use event::{
     ApprovalKind, EffectKind, EffectOutcome, EventKind, EventList, HostFlow, MessageAuthor,
     ReplyPart, SessionEvent, VerdictKind,
 };
+pub use exec::{
+    ExecEnd, ExecInfo, ExecInput, ExecState, OutputFrame, RunCommand, TerminalDimensions,
+};
 pub use file::{FileContent, FileInfo, FileKind, FileList};
 pub use journal::JournalPage;
 pub use login::{
@@ -61,6 +66,11 @@ pub use proposal::{
 pub use rule::{
     EffectRules, ExplainRules, RuleInfo, RuleList, RuleSubject, RulesDecision, RulesExplanation,
     RulesSituation,
+};
+pub use sandbox::{
+    CreateSandbox, ForkSandbox, SandboxInfo, SandboxLimits, SandboxList, SandboxState,
+    SnapshotInfo, SnapshotList, SuspendDepth, SuspendSandbox, TakeSnapshot, TemplateInfo,
+    TemplateList,
 };
 pub use secret::{RotateSecret, SecretInfo, SecretList, SetSecret};
 pub use session::{

@@ -18,3 +18,11 @@ pub const FOLDER_FILES_MAX: u32 = 2_000;
 pub const HITS_DEFAULT: usize = 20;
 /// Files that a search finds at most.
 pub const HITS_MAX: usize = 100;
+/// Seconds that an answer waits at most for the end of a command.
+pub const EXEC_WAIT_SECONDS_MAX: u32 = 60;
+/// Bytes that are kept at most of each stream of a command.
+pub const EXEC_OUTPUT_BYTES_MAX: u64 = 4 << 20;
+/// Characters of what a sandbox or a snapshot is for.
+pub const SANDBOX_LABEL_CHARS_MAX: usize = 100;
+/// After so long without use a sandbox is suspended where nobody says otherwise.
+pub const SANDBOX_IDLE_SECONDS_DEFAULT: u64 = 900;

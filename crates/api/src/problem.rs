@@ -58,4 +58,18 @@ pub enum ProblemCode {
     RateLimited,
     /// Something is wrong in the server.
     Internal,
+    /// Nothing is at that path of the sandbox.
+    FileNotFound,
+    /// The sandbox's user may not do that there.
+    PermissionDenied,
+    /// There is a folder where a file was meant.
+    IsDirectory,
+    /// There is a file where a folder was meant.
+    NotADirectory,
+    /// The path is malformed, leads out, or names what is neither file nor folder.
+    InvalidPath,
+    /// There is one already.
+    AlreadyExists,
+    /// The disk of the sandbox is full.
+    NoSpace,
 }

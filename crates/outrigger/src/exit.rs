@@ -269,13 +269,18 @@ impl From<outrigger_client::Error> for Failure {
                 let kind = match problem.code {
                     ProblemCode::InvalidRequest
                     | ProblemCode::MethodNotAllowed
+                    | ProblemCode::IsDirectory
+                    | ProblemCode::NotADirectory
+                    | ProblemCode::InvalidPath
                     | ProblemCode::TooLarge => Kind::Usage,
                     ProblemCode::Unauthenticated | ProblemCode::WrongOrigin => Kind::Auth,
-                    ProblemCode::NotFound => Kind::NotFound,
+                    ProblemCode::NotFound | ProblemCode::FileNotFound => Kind::NotFound,
                     ProblemCode::Conflict
+                    | ProblemCode::AlreadyExists
+                    | ProblemCode::NoSpace
                     | ProblemCode::PreconditionFailed
                     | ProblemCode::PreconditionRequired => Kind::Conflict,
-                    ProblemCode::Denied => Kind::Denied,
+                    ProblemCode::Denied | ProblemCode::PermissionDenied => Kind::Denied,
                     ProblemCode::BudgetExhausted => Kind::BudgetExhausted,
                     ProblemCode::SandboxUnavailable => Kind::SandboxUnavailable,
                     ProblemCode::ProviderError => Kind::ModelFailed,

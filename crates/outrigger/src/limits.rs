@@ -281,3 +281,11 @@ pub(crate) const REMOTE_LOOK_MS: u64 = 2_000;
 pub(crate) const REMOTE_POLL_MS: u64 = 250;
 /// Until a server that just began takes up what ran on it.
 pub(crate) const TAKE_UP_MS_MAX: u64 = 6_000;
+/// Sandboxes that a person has on a server at once.
+pub(crate) const PERSON_SANDBOXES_MAX: usize = 64;
+/// Snapshots that a person has on a server at once.
+pub(crate) const PERSON_SNAPSHOTS_MAX: usize = 64;
+/// Until a sandbox that is not there was not merely about to be made, in milliseconds.
+pub(crate) const SANDBOX_BEGIN_MS_MAX: u64 = 600_000;
+/// Commands of a sandbox of which it is known in which life it was begun, the newest.
+pub(crate) const EXEC_LIVES_MAX: usize = 4_096;

@@ -27,6 +27,7 @@ mod spec;
 mod spin;
 pub mod text;
 mod tree;
+mod tree_listing;
 pub mod wire;
 
 pub use capabilities::{Capabilities, DiskLimit, Isolation, Layer, NetworkMode};
@@ -44,3 +45,4 @@ pub use port::{Backend, ConnectionSink, Listener, Networks, OutputSink, Sandbox,
 pub use spec::{CreateSpec, Lifetime};
 pub use spin::SpinWait;
 pub use tree::{ExpectedRevision, Node, Tree, TreeEntry, TreeOp, TreeReply, Trees};
+pub use tree_listing::list_tree;

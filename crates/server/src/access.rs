@@ -92,13 +92,13 @@ impl Server {
     }
 }
 
-fn denied(action: AccessAction) -> RequestError {
+pub(crate) fn denied(action: AccessAction) -> RequestError {
     let what = match action {
-        AccessAction::View => "see this session",
+        AccessAction::View => "see this",
         AccessAction::Speak => "speak in this session",
         AccessAction::Answer => "answer what this session asks",
-        AccessAction::Manage => "write back, fork, take back, end or share this session",
-        AccessAction::Start => "begin sessions",
+        AccessAction::Manage => "write back, fork, take back, end or share this, nor drive it",
+        AccessAction::Start => "begin sessions or make sandboxes",
         AccessAction::WriteMemory => "change memory",
         AccessAction::Administer => "set secrets",
     };
@@ -106,7 +106,7 @@ fn denied(action: AccessAction) -> RequestError {
         AccessAction::Speak | AccessAction::Answer => {
             "Whose session it is can share it, to take part."
         }
-        AccessAction::View | AccessAction::Manage => "Ask the person whose session it is.",
+        AccessAction::View | AccessAction::Manage => "Ask the person whose it is.",
         AccessAction::Start | AccessAction::WriteMemory | AccessAction::Administer => {
             "Roles are groups of `policy.people`: ask who runs this server."
         }

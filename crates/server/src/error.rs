@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use outrigger_api::{ProblemCode, ProblemDetails};
 use outrigger_engine::Error as EngineError;
+use outrigger_sandbox::{Error as SandboxError, FileErrorKind};
 use outrigger_store::{Error as StoreError, Retry};
 
 /// How a program logs in. An answer with the status 401 has to say it (RFC 9110, 15.5.2); a
@@ -83,6 +84,15 @@ fn kind(code: ProblemCode) -> (StatusCode, &'static str) {
         ProblemCode::Internal => {
             (StatusCode::INTERNAL_SERVER_ERROR, "something is wrong in the server")
         }
+        ProblemCode::FileNotFound => (StatusCode::NOT_FOUND, "there is nothing at that path"),
+        ProblemCode::PermissionDenied => {
+            (StatusCode::FORBIDDEN, "the sandbox's user may not do that")
+        }
+        ProblemCode::IsDirectory => (StatusCode::BAD_REQUEST, "there is a folder"),
+        ProblemCode::NotADirectory => (StatusCode::BAD_REQUEST, "there is no folder"),
+        ProblemCode::InvalidPath => (StatusCode::BAD_REQUEST, "the path is none"),
+        ProblemCode::AlreadyExists => (StatusCode::CONFLICT, "there is one already"),
+        ProblemCode::NoSpace => (StatusCode::CONFLICT, "the disk of the sandbox is full"),
     }
 }
 
@@ -147,5 +157,43 @@ impl From<StoreError> for RequestError {
             _ => ProblemCode::Internal,
         };
         Self { retryable: error.retry() == Retry::Later, ..Self::of(code, &error) }
+    }
+}
+
+fn of_file(kind: FileErrorKind) -> ProblemCode {
+    match kind {
+        FileErrorKind::FileNotFound => ProblemCode::FileNotFound,
+        FileErrorKind::PermissionDenied | FileErrorKind::ReadOnly => ProblemCode::PermissionDenied,
+        FileErrorKind::IsDirectory => ProblemCode::IsDirectory,
+        FileErrorKind::NotADirectory => ProblemCode::NotADirectory,
+        FileErrorKind::InvalidPath => ProblemCode::InvalidPath,
+        FileErrorKind::AlreadyExists => ProblemCode::AlreadyExists,
+        FileErrorKind::TooLarge => ProblemCode::TooLarge,
+        FileErrorKind::NoSpace => ProblemCode::NoSpace,
+        FileErrorKind::Conflict | FileErrorKind::NotEmpty => ProblemCode::Conflict,
+        FileErrorKind::InvalidArgument => ProblemCode::InvalidRequest,
+        FileErrorKind::Io => ProblemCode::SandboxUnavailable,
+    }
+}
+
+impl From<SandboxError> for RequestError {
+    fn from(error: SandboxError) -> Self {
+        let code = match &error {
+            SandboxError::File(file) => of_file(file.kind),
+            SandboxError::Invalid(_)
+            | SandboxError::CannotStart { .. }
+            | SandboxError::Unsupported { .. } => ProblemCode::InvalidRequest,
+            SandboxError::Absent { .. } => ProblemCode::NotFound,
+            SandboxError::Busy { .. }
+            | SandboxError::Altered { .. }
+            | SandboxError::Forgotten { .. } => ProblemCode::Conflict,
+            SandboxError::Unavailable { .. }
+            | SandboxError::Lost { .. }
+            | SandboxError::Backend(_) => ProblemCode::SandboxUnavailable,
+        };
+        let retryable = matches!(error, SandboxError::Lost { .. } | SandboxError::Backend(_));
+        let is_busy = matches!(error, SandboxError::Busy { .. });
+        let told = Self { retryable, ..Self::of(code, &error) };
+        if is_busy { told.hint("Wait for the command, or kill it.") } else { told }
     }
 }

@@ -90,10 +90,11 @@ pub(crate) async fn list(
     Ok(Json(EventList { data, more: page.more_after.is_some() }))
 }
 
-type Frames = Sse<axum::response::sse::KeepAliveStream<FrameStream>>;
-type FrameStream = std::pin::Pin<Box<dyn Stream<Item = Result<Frame, Infallible>> + Send>>;
+pub(crate) type Frames = Sse<axum::response::sse::KeepAliveStream<FrameStream>>;
+pub(crate) type FrameStream =
+    std::pin::Pin<Box<dyn Stream<Item = Result<Frame, Infallible>> + Send>>;
 
-fn sse(frames: impl Stream<Item = Frame> + Send + 'static) -> Frames {
+pub(crate) fn sse(frames: impl Stream<Item = Frame> + Send + 'static) -> Frames {
     let frames: FrameStream = Box::pin(frames.map(Ok));
     let every = Duration::from_millis(limits::KEEP_ALIVE_MS);
     Sse::new(frames).keep_alive(KeepAlive::new().interval(every))

@@ -18,7 +18,7 @@ use crate::{RequestError, Server};
 pub(crate) struct PathQuery {
     /// In the sandbox, for example `/workspace/src`.
     #[param(min_length = 1, example = "/workspace")]
-    path: String,
+    pub(crate) path: String,
 }
 
 /// What is in a folder of a session's sandbox, as it is now.

@@ -60,3 +60,16 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
         read.map(|Path(name)| Self(name)).map_err(|it| RequestError::not_found(it.body_text()))
     }
 }
+
+/// The two names in the address: of something, and of something in it.
+pub(crate) struct NamePair(pub(crate) String, pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for NamePair {
+    type Rejection = RequestError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, RequestError> {
+        let read = Path::<(String, String)>::from_request_parts(parts, state).await;
+        read.map(|Path((of, name))| Self(of, name))
+            .map_err(|it| RequestError::not_found(it.body_text()))
+    }
+}

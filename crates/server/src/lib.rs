@@ -2,7 +2,7 @@
 //!
 //! Owns who is let in, how journals become what `outrigger_api` says, and how followers hear
 //! of events in order. What opens and drives sessions is handed in as a [`SessionHost`], what looks into
-//! their sandboxes as [`SessionDisks`]. Must
+//! their sandboxes as [`SessionDisks`], what makes sandboxes of people as [`SandboxHost`]. Must
 //! never decide what a person may do to an effect (that is `policy`, asked by `engine`), and
 //! never perform one.
 //!
@@ -45,6 +45,8 @@ mod problems;
 mod proposals;
 mod router;
 mod rules;
+mod sandbox_host;
+mod sandboxes;
 mod secret_store;
 mod secrets;
 mod server;
@@ -59,6 +61,8 @@ pub use host::{SessionHost, Upload};
 pub use login::{NewKey, new_key};
 pub use parts::{Origins, Services};
 pub use router::openapi;
+pub use sandbox_host::{SandboxHost, SnapshotStore};
+pub use sandboxes::files::file_info;
 pub use secret_store::SecretStore;
 pub use server::Server;
 pub use serving::serve;

@@ -43,3 +43,23 @@ pub const KEY_LABEL_CHARS_MAX: usize = 100;
 pub const PIECE_BYTES: usize = 64 << 10;
 /// Bytes of a message to a webhook. The whole of it is verified before any is read.
 pub const WEBHOOK_BYTES_MAX: usize = 512 << 10;
+/// From being asked about until a command counts as running where nobody waits for its end.
+pub const EXEC_LOOK_MS: u64 = 50;
+/// A file, or an archive of files, that is sent into a sandbox.
+pub const SANDBOX_UPLOAD_BYTES_MAX: u64 = 4 << 30;
+/// Files and links of an archive, either way.
+pub const SANDBOX_ARCHIVE_FILES_MAX: usize = 200_000;
+/// Longest path in an archive that is sent.
+pub const SANDBOX_ARCHIVE_PATH_BYTES_MAX: usize = 4_096;
+/// Terminals that are open at once.
+pub const TERMINALS_MAX: u32 = 256;
+/// What a terminal shows that its browser did not take yet; beyond it what is oldest is dropped.
+pub const TERMINAL_QUEUE_BYTES_MAX: usize = 1 << 20;
+/// Of what a terminal shows, sent at once.
+pub const TERMINAL_FRAME_BYTES_MAX: usize = 64 << 10;
+/// How often it is looked whether who has a terminal open still may, and is still there.
+pub const TERMINAL_LOOK_MS: u64 = 15_000;
+/// Lines and characters of a line that a terminal has at most.
+pub const TERMINAL_SIDE_MAX: u16 = 1_000;
+/// Of the reason with which a WebSocket is closed (RFC 6455, 5.5).
+pub const CLOSE_REASON_BYTES_MAX: usize = 120;

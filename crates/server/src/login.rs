@@ -116,14 +116,16 @@ pub(crate) async fn of_ours(
         let known = origins.first();
         return refused(format!("this server is reached as {known}, and by no other name"));
     }
-    let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+    // A page elsewhere could open a WebSocket, and read what comes (RFC 6455, 10.2).
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD)
+        || headers.contains_key(header::UPGRADE);
     if changes && text(header::ORIGIN).is_some_and(|origin| !origins.has(origin)) {
         return refused("a page of another site may not change anything here".to_owned());
     }
     next.run(request).await
 }
 
-async fn person(server: &Server, headers: &HeaderMap) -> Result<Person, RequestError> {
+pub(crate) async fn person(server: &Server, headers: &HeaderMap) -> Result<Person, RequestError> {
     let (secret, kind) = match bearer(headers) {
         Some(secret) => (secret, KeyKind::Bearer),
         None => (cookie(headers).ok_or_else(unauthenticated)?, KeyKind::Browser),

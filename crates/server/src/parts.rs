@@ -6,7 +6,10 @@ use outrigger_store::{Accounts, Journal, Keys};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{AgentCatalog, SecretStore, SessionChanges, SessionDisks, SessionHost};
+use crate::{
+    AgentCatalog, SandboxHost, SecretStore, SessionChanges, SessionDisks, SessionHost,
+    SnapshotStore,
+};
 
 /// What a server is made of.
 #[derive(Debug, Clone)]
@@ -36,6 +39,12 @@ pub struct Services {
     pub changes: Arc<dyn SessionChanges>,
     /// Looks into their sandboxes.
     pub disks: Arc<dyn SessionDisks>,
+    /// Makes sandboxes that people drive themselves.
+    pub sandboxes: Arc<dyn SandboxHost>,
+    /// Keeps their disks.
+    pub snapshots: Arc<dyn SnapshotStore>,
+    /// Where files are made that are gone with their last handle.
+    pub scratch: PathBuf,
     /// Keeps secrets.
     pub secrets: Arc<dyn SecretStore>,
     /// The time.

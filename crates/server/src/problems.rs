@@ -64,6 +64,9 @@ pub(crate) enum ChangeProblems {
     /// It is too large
     #[response(status = 413, content_type = "application/problem+json")]
     TooLarge(ProblemDetails),
+    /// There are too many of them
+    #[response(status = 429, content_type = "application/problem+json")]
+    RateLimited(ProblemDetails),
     /// The model could not be reached
     #[response(status = 502, content_type = "application/problem+json")]
     ProviderError(ProblemDetails),

@@ -13,10 +13,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::page::Files;
+use crate::sandboxes::{execs, snapshots};
 use crate::{
     RequestError, Server, agents, approvals, audit, budgets, changes, checkpoints, device, events,
-    files, journal, limits, login, memory, metrics, page, people, proposals, rules, secrets,
-    sessions, workspaces,
+    files, journal, limits, login, memory, metrics, page, people, proposals, rules, sandboxes,
+    secrets, sessions, workspaces,
 };
 
 /// What stands above the generated parts of the document.
@@ -31,6 +32,7 @@ use crate::{
         outrigger_api::LiveFrame,
         outrigger_api::PresenceFrame,
         outrigger_api::ApprovalList,
+        outrigger_api::OutputFrame,
         outrigger_api::ProblemDetails,
         outrigger_api::ProblemCode,
     )),
@@ -101,8 +103,31 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(secrets::list))
         .routes(routes!(secrets::set, secrets::revoke))
         .routes(routes!(secrets::rotate))
+        .merge(sandboxes())
         .routes(routes!(login::logout))
         .routes(routes!(device::one, device::answer))
+}
+
+/// Sandboxes that people drive themselves.
+fn sandboxes() -> OpenApiRouter<Server> {
+    OpenApiRouter::new()
+        .routes(routes!(sandboxes::list, sandboxes::create))
+        .routes(routes!(sandboxes::one, sandboxes::remove))
+        .routes(routes!(sandboxes::suspend))
+        .routes(routes!(execs::run))
+        .routes(routes!(execs::one))
+        .routes(routes!(execs::follow))
+        .routes(routes!(execs::input))
+        .routes(routes!(execs::kill))
+        .routes(routes!(sandboxes::files::folder, sandboxes::files::remove))
+        .routes(routes!(sandboxes::files::read, sandboxes::files::write))
+        .routes(routes!(sandboxes::archive::read, sandboxes::archive::write))
+        .routes(routes!(sandboxes::terminal::open))
+        .routes(routes!(snapshots::take))
+        .routes(routes!(snapshots::list))
+        .routes(routes!(snapshots::remove))
+        .routes(routes!(snapshots::fork))
+        .routes(routes!(snapshots::templates))
 }
 
 /// What nobody has to be logged in for.
@@ -149,6 +174,8 @@ pub(crate) fn router(server: Server) -> Router {
         .route("/memory", get(page::index))
         .route("/memory/{*path}", get(page::index))
         .route("/budgets", get(page::index))
+        .route("/sandboxes", get(page::index))
+        .route("/sandboxes/{id}", get(page::index))
         .route("/people", get(page::index))
         .route("/rules", get(page::index))
         .route("/secrets", get(page::index))

@@ -1,12 +1,13 @@
 //! The server: what it was given, and what it keeps in memory.
 
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::Services;
 use crate::counters::Counters;
 use crate::device_logins::DeviceLogins;
 use crate::hub::Hub;
+use crate::limits::TERMINALS_MAX;
 use crate::listing::Listing;
 use crate::presence::Presence;
 
@@ -19,6 +20,8 @@ pub struct Server {
     pub(crate) counters: Arc<Counters>,
     pub(crate) presence: Arc<Presence>,
     pub(crate) devices: Arc<DeviceLogins>,
+    /// One for each terminal that may be open.
+    pub(crate) terminals: Arc<Semaphore>,
     /// True once the server is to end: streams end then.
     pub(crate) ends: watch::Receiver<bool>,
 }
@@ -34,6 +37,7 @@ impl Server {
             counters: Arc::default(),
             presence: Arc::default(),
             devices: Arc::default(),
+            terminals: Arc::new(Semaphore::new(TERMINALS_MAX as usize)),
             ends,
         }
     }

@@ -3,6 +3,7 @@
 use std::future::IntoFuture;
 use tokio::net::TcpListener;
 
+use crate::limits::TERMINALS_MAX;
 use crate::router::router;
 use crate::server::{Server, ended};
 
@@ -13,9 +14,15 @@ use crate::server::{Server, ended};
 pub async fn serve(server: Server, listener: TcpListener) -> std::io::Result<()> {
     let feed = server.parts.engine.feed().clone();
     let serving = axum::serve(listener, router(server.clone()));
-    let served = serving.with_graceful_shutdown(ended(server.ends.clone()));
+    let serving = serving.with_graceful_shutdown(ended(server.ends.clone()));
+    let served = async {
+        serving.into_future().await?;
+        // A terminal is no request any more, and is told that the server ends.
+        drop(server.terminals.acquire_many(TERMINALS_MAX).await);
+        Ok(())
+    };
     tokio::select! {
-        served = served.into_future() => served,
+        served = served => served,
         () = server.hub.clone().forward(feed) => Ok(()),
         () = server.listing.clone().watch(&server.parts) => Ok(()),
     }

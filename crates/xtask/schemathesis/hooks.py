@@ -23,6 +23,9 @@ def before_call(context, case, kwargs):
     wait = str(case.query.get("wait", "")) if case.query else ""
     if wait.isascii() and wait.isdecimal() and int(wait) > 1:
         case.query["wait"] = 1
+    # So that a command that does not end is not waited for either.
+    if case.path.endswith("/execs") and isinstance(case.body, dict) and "wait" not in case.body:
+        case.body["wait"] = 1
     if case.path.endswith(("/cancel", "/rewind")):
         named = case.path_parameters.get("id")
         case.path_parameters["id"] = KEPT.get(named, named)

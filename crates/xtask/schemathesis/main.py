@@ -15,7 +15,7 @@ import rights
 from world import World
 
 # Streams do not end. Logging out ends the run: its key is good no more.
-LEFT_OUT = ("/v1/updates", "/v1/sessions/{id}/stream", "/v1/logout")
+LEFT_OUT = ("/v1/updates", "/v1/sessions/{id}/stream", "/v1/sandboxes/{id}/execs/{exec}/stream", "/v1/logout")
 # What a path, a cursor or words name can't be told by a schema, so that much of what fits the
 # schema is refused; and JSON has whole numbers with a fraction of zero, which serde refuses.
 UNCHECKED = "positive_data_acceptance"
@@ -28,6 +28,8 @@ def configure(world, owned):
     """What it is to know of the world, so that not everything is about things that are not there."""
     known = {
         "sessions": owned.sessions,
+        "sandboxes": [owned.sandbox],
+        "execs": ["mark"],
         "ended": owned.ended,
         "approvals": owned.approvals[:2],
         "answered": owned.approvals[2:],
@@ -38,12 +40,15 @@ def configure(world, owned):
         "hosts": ["api.example.com", "https://example.com/v1/*"],
         "numbers": [1, 2, 3, 4, 5, 6],
     }
-    everywhere = {"path.effect": "numbers", "path.number": "numbers", "query.path": "paths"}
+    everywhere = {"path.exec": "execs", "path.effect": "numbers", "path.number": "numbers", "query.path": "paths"}
     everywhere |= {"header.If-Match": "versions", "body.for[*]": "hosts", "body.to": "numbers"}
     somewhere = [
         ("GET", "^/v1/sessions/", {"path.id": "sessions"}),
         ("POST", "^/v1/sessions/.*/(?!cancel|rewind)", {"path.id": "sessions"}),
         ("PUT", "^/v1/sessions/", {"path.id": "sessions"}),
+        ("GET", "^/v1/sandboxes/", {"path.id": "sandboxes"}),
+        ("POST", "^/v1/sandboxes/", {"path.id": "sandboxes"}),
+        ("PUT", "^/v1/sandboxes/", {"path.id": "sandboxes"}),
         ("GET", "^/v1/approvals/", {"path.id": "approvals"}),
         ("PUT", "^/v1/secrets/", {"path.name": "secrets"}),
         ("POST", "^/v1/secrets/", {"path.name": "secrets"}),

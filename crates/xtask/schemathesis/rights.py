@@ -21,20 +21,28 @@ BODIES = {
     "answer_proposal": {"answer": "withdraw"},
     "apply_changes": {},
     "cancel_session": {"reason": "none"},
+    "create_sandbox": {},
     "create_session": {"text": "Hello"},
     "explain_rules": {"action": "execute", "resource": "sandbox"},
+    "fork_sandbox": {},
     "fork_session": {},
     "revert_entry": {"path": NOTES, "to": 1},
     "rewind_session": {},
     "rotate_secret": {"value": "another-value"},
     "send_webhook": {"issue": 1},
+    "run_command": {"shell": "true"},
     "send_message": {"text": "Hello"},
     "set_secret": {"value": "another-value", "for": ["api.example.com"]},
     "share_session": {"with": "person:bob", "access": "take_part"},
+    "suspend_sandbox": {},
+    "take_snapshot": {},
+    "type_to_command": {"text": "none"},
     # It is no archive, which is told to who may send one.
     "upload_workspace": {},
     "write_agent": {"task": "none"},
     "write_entry": {"text": "none"},
+    "write_sandbox_archive": {},
+    "write_sandbox_file": {},
 }
 
 
@@ -56,6 +64,9 @@ class Owned:
         for name in self.secrets:
             self.asked("PUT", f"/v1/secrets/{name}", {"value": VALUE, "for": ["api.example.com"]})
         self.approvals = self.waiting(self.asking + self.answered)
+        self.sandbox = self.asked("POST", "/v1/sandboxes", {"label": MARK})["id"]
+        self.asked("POST", f"/v1/sandboxes/{self.sandbox}/execs", {"id": "mark", "shell": f"echo {MARK}"})
+        self.snapshot = self.asked("POST", f"/v1/sandboxes/{self.sandbox}/snapshots", {"label": MARK})["id"]
 
     def asked(self, method, path, body=None, headers=None):
         status, text = self.world.ask(self.key, method, path, body, headers)
@@ -81,8 +92,9 @@ class Owned:
 
     def address(self, path, operation):
         """An address of an operation, of something that is the owner's."""
-        session = self.approvals[0] if path.startswith("/v1/approvals") else self.sessions[0]
-        known = {"id": session, "number": self.proposal, "name": "API_TOKEN", "effect": 3, "code": "BBBB-BBBB"}
+        kinds = {"/v1/approvals": self.approvals[0], "/v1/sandboxes": self.sandbox, "/v1/snapshots": self.snapshot}
+        owned = next((name for kind, name in kinds.items() if path.startswith(kind)), self.sessions[0])
+        known = {"id": owned, "exec": "mark", "number": self.proposal, "name": "API_TOKEN", "effect": 3, "code": "BBBB-BBBB"}
         for name, value in known.items():
             path = path.replace("{" + name + "}", quote(str(value)))
         wanted = [it for it in operation.get("parameters", []) if it["in"] == "query" and it.get("required")]
@@ -122,11 +134,11 @@ def judged(path, name, status, text, is_other, owned):
     """What is wrong with an answer, if anything is."""
     if not is_other:
         return None if status == 401 else f"{status}, and not 401"
-    if path.startswith(("/v1/sessions/{id}", "/v1/approvals/{id}")) and status != 404:
+    if path.startswith(tuple(f"/v1/{kind}/{{id}}" for kind in ("sessions", "approvals", "sandboxes", "snapshots"))) and status != 404:
         return f"{status}, and not 404"
     if name in ("set_secret", "rotate_secret", "revoke_secret") and status != 403:
         return f"{status}, and not 403"
-    for hidden in (VALUE, *owned.sessions, *owned.asking):
+    for hidden in (VALUE, *owned.sessions, *owned.asking, owned.sandbox, owned.snapshot):
         # A problem names what was asked for.
         if hidden in text and status < 300:
             return f"{status}, and it has `{hidden}`"

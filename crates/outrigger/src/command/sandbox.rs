@@ -3,14 +3,14 @@
 //! Owns what each verb does, over the port: the same for every backend. What comes
 //! out of a sandbox is hostile, and made harmless before a terminal sees it.
 
-mod context;
+pub(crate) mod context;
 mod copy;
 mod create;
 mod exec;
 mod listing;
 mod shell;
 mod snapshot;
-mod templates;
+pub(crate) mod templates;
 
 use clap::{Args, Subcommand};
 use outrigger_sandbox::Suspend;

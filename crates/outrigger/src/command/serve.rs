@@ -12,6 +12,7 @@ mod files;
 mod host;
 mod jobs;
 mod marks;
+mod sandboxes;
 mod secrets;
 mod triggers;
 mod uploads;
@@ -40,6 +41,7 @@ use agents::ServedAgents;
 use context::ServeContext;
 use disks::Disks;
 use host::Host;
+use sandboxes::PersonSandboxes;
 use secrets::HostSecrets;
 use triggers::Triggers;
 
@@ -69,6 +71,8 @@ pub(crate) struct Serve {
     #[arg(skip)]
     listener: Option<TcpListener>,
 }
+
+const ENDS: &str = "  ending; sessions that run go on with the next `outrigger serve`";
 
 /// Lets this process have as many descriptors as many sessions need: a shell allows 1,024 at
 /// first. Where that can't be, what can't be opened says so.
@@ -141,6 +145,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let disks = Arc::new(Disks::new(Arc::clone(&context), host.clone(), jobs.clone()));
     let triggers = Triggers::new(Arc::clone(&context), host.clone());
     let agents = ServedAgents::new(Arc::clone(&context), triggers.clone(), jobs.clone());
+    let sandboxes = Arc::new(PersonSandboxes::new(Arc::clone(&context)));
     let origins = asked.origins(listener.local_addr().map_err(failed)?);
     let parts = Services {
         engine,
@@ -155,6 +160,9 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         agents: Arc::new(agents),
         changes: Arc::clone(&disks) as _,
         disks,
+        snapshots: Arc::clone(&sandboxes) as _,
+        sandboxes,
+        scratch: paths.scratch(),
         secrets: Arc::new(HostSecrets::new(Arc::clone(&context), jobs.clone())),
         clock: Arc::new(SystemClock),
         origins: origins.clone(),
@@ -178,10 +186,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        screen.note(
-            Tone::Detail,
-            "  ending; sessions that run go on with the next `outrigger serve`",
-        );
+        screen.note(Tone::Detail, ENDS);
         let _ = end.send(true);
         // A request that does not end in time ends with the process.
         let grace = std::time::Duration::from_millis(crate::limits::SERVE_GRACE_MS_MAX);

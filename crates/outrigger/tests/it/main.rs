@@ -55,6 +55,7 @@ mod serve_agents;
 mod serve_memory;
 mod serve_people;
 mod serve_remote;
+mod serve_sandboxes;
 mod sessions;
 mod skills;
 mod sockets;

@@ -35,6 +35,11 @@ impl Served {
         self.process = begin(&self.world, &self.dir, &self.script, address).0;
     }
 
+    /// Tells the server to end.
+    pub(crate) fn stop(&mut self) {
+        self.process.signal(Signal::TERM);
+    }
+
     /// What a client of the system says and hears: status and body.
     pub(crate) fn curl(&self, args: &[&str], path: &str) -> (u16, String) {
         let mut curl = self.world.command("curl");

@@ -1,6 +1,9 @@
 //! What the verbs of `outrigger sandbox` work with.
 
-use outrigger_sandbox::{Backend, CreateSpec, ListedSandbox, Sandbox, SandboxId, SnapshotId};
+use outrigger_sandbox::{
+    Backend, CreateSpec, DiskOrigin, Error, ListedSandbox, Sandbox, SandboxId, SnapshotId,
+};
+use outrigger_sandbox_native::Native;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -13,15 +16,18 @@ use crate::sandbox::failed;
 use crate::show;
 
 /// What every verb works on.
-pub(super) struct SandboxContext {
-    pub(super) backend: Arc<dyn Backend>,
+#[derive(Debug)]
+pub(crate) struct SandboxContext {
+    pub(crate) backend: Arc<dyn Backend>,
+    /// The backend as the native one, for its templates, where it is that.
+    pub(crate) native: Option<Arc<Native>>,
     /// What the configuration says of sandboxes.
-    pub(super) spec: CreateSpec,
+    pub(crate) spec: CreateSpec,
 }
 
 impl SandboxContext {
     /// The backend and the limits of a sandbox of the configuration.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         paths: &Paths,
         mut config: Config,
         like: Option<&str>,
@@ -35,9 +41,29 @@ impl SandboxContext {
                 .hint("docs/configuration.md says how sandboxes are configured."));
         };
         let (name, spec) = (sandbox.backend, sandbox.spec.clone());
-        let backend = compose::backends(paths, &config, None).await?.take(name);
+        let backends = compose::backends(paths, &config, None).await?;
+        let native = backends.native.clone();
+        let backend = backends.take(name);
         let backend = backend.expect("the backend of every sandbox of a configuration is opened");
-        Ok(Self { backend, spec })
+        Ok(Self { backend, native, spec })
+    }
+
+    /// Makes another sandbox with the disk of one as it is now, which is kept meanwhile by the
+    /// name `kept`.
+    pub(crate) async fn fork(
+        &self,
+        from: &SandboxId,
+        kept: &SnapshotId,
+        new: &SandboxId,
+        spec: CreateSpec,
+    ) -> Result<Arc<dyn Sandbox>, Error> {
+        let snapshots = self.backend.snapshots()?;
+        snapshots.take(from, kept).await?;
+        let spec = CreateSpec { origin: DiskOrigin::Snapshot(kept.clone()), ..spec };
+        let made = self.backend.create(new, &spec).await;
+        // The new one stands on it by now; its name is needed no longer.
+        snapshots.remove(kept).await?;
+        made
     }
 
     pub(super) async fn listed(&self) -> Outcome<Vec<ListedSandbox>> {

@@ -6,7 +6,6 @@ use outrigger_sandbox::{CreateOutcome, CreateSpec, DiskOrigin, Sandbox, SandboxI
 use serde_json::json;
 
 use super::context::{SandboxContext, fresh, sandbox_id, snapshot_id};
-use super::snapshot::take;
 use crate::config::Least;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
@@ -71,17 +70,10 @@ pub(super) async fn fork(
         return Err(Failure::new(Kind::Conflict, text).hint("Give another name."));
     }
     let mut screen = Screen::new(output);
-    let forking = async {
-        let kept = take(sandboxes, name, None).await?;
-        let origin = DiskOrigin::Snapshot(kept.name.clone());
-        let spec = CreateSpec { origin, ..sandboxes.spec.clone() };
-        let made = sandboxes.backend.create(&new, &spec).await.map_err(|error| failed(&error));
-        // The new one stands on it by now; its name is needed no longer.
-        let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
-        snapshots.remove(&kept.name).await.map_err(|error| failed(&error))?;
-        made
-    };
-    let made = screen.during("forking the sandbox", forking).await?;
+    let (from, kept) = (sandbox_id(name)?, snapshot_id(fresh("snapshot"))?);
+    let forking = sandboxes.fork(&from, &kept, &new, sandboxes.spec.clone());
+    let made = screen.during("forking the sandbox", forking).await;
+    let made = made.map_err(|error| failed(&error))?;
     self::made(sandboxes, &*made, output)
 }
 

@@ -1,7 +1,8 @@
 //! Templates of the native backend: root filesystems out of images.
 
 use clap::Subcommand;
-use outrigger_sandbox_native::{Archive, Registry, Template, is_of_project};
+use outrigger_sandbox::Error;
+use outrigger_sandbox_native::{Archive, Native, Registry, Template, is_of_project};
 use serde_json::json;
 use std::path::Path;
 
@@ -80,12 +81,15 @@ fn tell(template: &Template, output: Output) -> Outcome<u8> {
     Ok(0)
 }
 
+/// Templates that people made. Those of projects are made and removed by themselves.
+pub(crate) async fn images(native: &Native) -> Result<Vec<Template>, Error> {
+    let mut all = native.templates().await?;
+    all.retain(|template| !is_of_project(&template.name));
+    Ok(all)
+}
+
 pub(super) async fn ls(paths: &Paths, config: &Config, output: Output) -> Outcome<u8> {
-    // Those of projects are made and removed by themselves.
-    let images = |all: Vec<Template>| {
-        all.into_iter().filter(|template| !is_of_project(&template.name)).collect::<Vec<_>>()
-    };
-    let all = compose::native(paths, config, None).await?.templates().await.map(images);
+    let all = images(&*compose::native(paths, config, None).await?).await;
     let all = all.map_err(|error| failed(&error))?;
     if output.json.is_some() {
         let all: Vec<_> = all.iter().map(object).collect();

@@ -1,8 +1,9 @@
 //! Files of a sandbox, as the server tells them.
 
 use outrigger_api::limits::{FILE_BYTES_MAX, FOLDER_FILES_MAX};
-use outrigger_api::{FileContent, FileInfo, FileKind, FileList};
-use outrigger_sandbox::{EntryKind, Error, FileOp, FileReply, Sandbox};
+use outrigger_api::{FileContent, FileList};
+use outrigger_sandbox::{Error, FileOp, FileReply, Sandbox};
+use outrigger_server::file_info;
 use std::sync::Arc;
 
 use crate::exit::{Failure, Kind, Outcome};
@@ -12,17 +13,7 @@ pub(super) async fn folder(sandbox: Arc<dyn Sandbox>, path: String) -> Outcome<F
     let op = FileOp::List { path: path.clone(), entries_max: FOLDER_FILES_MAX };
     match sandbox.files(op).await {
         Ok(FileReply::Entries { entries, truncated: more }) => {
-            let data = entries.into_iter().map(|it| FileInfo {
-                name: it.name,
-                kind: match it.kind {
-                    EntryKind::File => FileKind::File,
-                    EntryKind::Directory => FileKind::Folder,
-                    EntryKind::Link => FileKind::Link,
-                    EntryKind::Other => FileKind::Other,
-                },
-                bytes: it.bytes,
-                modified_ms: it.modified_ms,
-            });
+            let data = entries.into_iter().map(file_info);
             Ok(FileList { path, data: data.collect(), more })
         }
         other => Err(unexpected(other)),

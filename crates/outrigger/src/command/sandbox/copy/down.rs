@@ -6,6 +6,7 @@
 use outrigger_beneath::{self as beneath, Dir, Draft, words};
 use outrigger_sandbox::{
     EntryKind, Error, FileErrorKind, FileOp, FileReply, ManifestEntry, Sandbox, limits as door,
+    list_tree,
 };
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -168,30 +169,12 @@ async fn directory(
 }
 
 async fn manifest(sandbox: &dyn Sandbox, root: &str) -> Outcome<Vec<ManifestEntry>> {
-    let mut all: Vec<ManifestEntry> = Vec::new();
-    loop {
-        let op = FileOp::Manifest {
-            root: root.to_owned(),
-            after: all.last().map(|entry| entry.path.clone()),
-            skip: Vec::new(),
-            entries_max: door::ENTRIES_MAX,
-        };
-        match sandbox.files(op).await.map_err(|error| failed(&error))? {
-            FileReply::Manifest { entries, more } => {
-                let none = entries.is_empty();
-                all.extend(entries);
-                if !more || none {
-                    return Ok(all);
-                }
-            }
-            _ => return Err(astray()),
-        }
-        if all.len() > limits::COPIED_FILES_MAX {
-            let max = limits::COPIED_FILES_MAX;
-            return Err(Failure::new(Kind::Usage, format!("more than {max} files at once"))
-                .hint("Pack them with tar in the sandbox, and copy the archive."));
-        }
-    }
+    let most = limits::COPIED_FILES_MAX;
+    let all = list_tree(sandbox, root, most).await.map_err(|error| failed(&error))?;
+    all.ok_or_else(|| {
+        Failure::new(Kind::Usage, format!("more than {most} files at once"))
+            .hint("Pack them with tar in the sandbox, and copy the archive.")
+    })
 }
 
 /// Writes a file beside its name and renames it, so that it is there whole or not at all.

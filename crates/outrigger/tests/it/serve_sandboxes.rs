@@ -1,0 +1,523 @@
+//! Sandboxes over HTTP: what an application does with one, without an agent, and that nothing of
+//! it is lost or done twice when the server dies.
+
+use crate::serve::{Served, served};
+use crate::support::{Ran, World, until};
+use serde_json::{Value, json};
+use std::fs;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+use tungstenite::client::IntoClientRequest;
+use tungstenite::http::HeaderValue;
+use tungstenite::{Message, WebSocket};
+
+impl Served {
+    fn sandbox(&self, asked: &Value) -> String {
+        let (status, made) = self.post("/v1/sandboxes", asked);
+        assert_eq!(status, 201, "{made}");
+        format!("/v1/sandboxes/{}", made["id"].as_str().unwrap())
+    }
+
+    fn run(&self, sandbox: &str, asked: &Value) -> (u16, Value) {
+        self.post(&format!("{sandbox}/execs"), asked)
+    }
+
+    fn shell(&self, sandbox: &str, line: &str) -> Value {
+        let (status, done) = self.run(sandbox, &json!({ "shell": line }));
+        assert_eq!((status, &done["exit_code"]), (200, &json!(0)), "{done}");
+        done
+    }
+
+    /// As who is logged in, with other arguments of curl.
+    fn send(&self, args: &[&str], path: &str) -> (u16, String) {
+        self.curl(&[&["--cookie", &self.jar()], args].concat(), path)
+    }
+
+    fn delete(&self, path: &str) -> u16 {
+        self.send(&["--request", "DELETE"], path).0
+    }
+
+    fn problem(&self, args: &[&str], path: &str) -> (u16, Value) {
+        let (status, body) = self.send(args, path);
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    }
+}
+
+#[test]
+fn a_sandbox_is_made_listed_used_and_removed() {
+    let (served, _) = served(&[]);
+    let (_, templates) = served.get("/v1/templates");
+    assert_eq!(templates["data"][0]["name"], "host-tools", "{templates}");
+    let most = templates["limits"]["memory_mib"].as_u64().unwrap();
+    let once = ["--header", "Idempotency-Key: once"];
+    let asked = json!({ "label": "tests", "limits": { "memory_mib": 128, "pids": 64 } });
+    let (status, made) = served.post_with("/v1/sandboxes", &asked, &once);
+    assert_eq!((status, &made["state"]), (201, &json!("running")), "{made}");
+    assert_eq!((&made["label"], &made["person"]), (&json!("tests"), &json!("person:local")));
+    assert_eq!((&made["limits"]["memory_mib"], &made["idle_seconds"]), (&json!(128), &json!(900)));
+    assert_eq!((&made["template"], &made["may_drive"]), (&json!("host-tools"), &json!(true)));
+    assert_eq!(served.post_with("/v1/sandboxes", &asked, &once).1["id"], made["id"]);
+    let (_, all) = served.get("/v1/sandboxes");
+    assert_eq!(all["data"].as_array().unwrap().len(), 1, "{all}");
+
+    let own = format!("/v1/sandboxes/{}", made["id"].as_str().unwrap());
+    let words = json!({ "argv": ["sh", "-c", "cat; echo err >&2; echo $A; pwd; exit 3"],
+        "env": { "A": "b c" }, "cwd": "/tmp", "stdin": "in\n" });
+    let (status, done) = served.run(&own, &words);
+    assert_eq!((status, &done["state"], &done["end"]), (200, &json!("ended"), &json!("exited")));
+    assert_eq!((&done["exit_code"], &done["stderr"]), (&json!(3), &json!("err\n")));
+    assert_eq!(done["stdout"], "in\nb c\n/tmp\n");
+    let merged = json!({ "shell": "echo a; echo b >&2; echo c", "merged": true });
+    assert_eq!(served.run(&own, &merged).1["stdout"], "a\nb\nc\n");
+    for (asked, words) in [
+        (json!({}), "argv"),
+        (json!({ "argv": [] }), "empty"),
+        (json!({ "argv": ["no-such-program"] }), "no-such-program"),
+        (json!({ "shell": "true", "id": "a/b" }), "a/b"),
+        (json!({ "shell": "true", "deadline_ms": 0 }), "86400000"),
+        (json!({ "shell": "true", "output_bytes_max": 5_000_000 }), "4194304"),
+    ] {
+        let (status, problem) = served.run(&own, &asked);
+        let detail = problem["detail"].as_str().unwrap_or_else(|| panic!("{problem}"));
+        assert_eq!((status, detail.contains(words)), (400, true), "{asked}: {problem}");
+    }
+
+    // What is above the ceiling is refused with what is allowed.
+    let above = json!({ "limits": { "memory_mib": most + 1 } });
+    let (status, refused) = served.post("/v1/sandboxes", &above);
+    let allowed = format!("16 to {most} is allowed");
+    assert_eq!(status, 400, "{refused}");
+    assert!(refused["detail"].as_str().unwrap().contains(&allowed), "{refused}");
+    let unknown = served.post("/v1/sandboxes", &json!({ "template": "none" }));
+    assert_eq!((unknown.0, &unknown.1["code"]), (404, &json!("not_found")), "{unknown:?}");
+    let privileged = served.post("/v1/sandboxes", &json!({ "privileged": true }));
+    assert_eq!(privileged.0, 400, "{privileged:?}");
+
+    // It rests, and is used again; then it is gone.
+    assert_eq!(served.post(&format!("{own}/suspend"), &json!({})).0, 204);
+    assert_eq!(served.get(&own).1["state"], "cold");
+    served.shell(&own, "echo kept > /workspace/file");
+    assert_eq!(served.post(&format!("{own}/suspend"), &json!({ "how": "frozen" })).0, 204);
+    assert_eq!(served.get(&own).1["state"], "frozen");
+    assert_eq!(served.shell(&own, "cat file")["stdout"], "kept\n");
+    assert_eq!(served.delete(&own), 204);
+    for path in ["", "/files?path=/workspace", "/execs/none", "/terminal"] {
+        assert_eq!(served.get(&format!("{own}{path}")).0, 404, "{path}");
+    }
+    assert_eq!(served.get("/v1/sandboxes").1["data"], json!([]));
+    // What was made by hand is not a person's of this server.
+    served.world.ran(0, &["sandbox", "create", "by-hand"]);
+    assert_eq!(served.get("/v1/sandboxes/by-hand").0, 404);
+    assert_eq!(served.get("/v1/sandboxes/..%2fby-hand").0, 404);
+}
+
+#[test]
+fn one_id_runs_once_also_over_the_death_of_the_server() {
+    let (mut served, _) = served(&[]);
+    let own = served.sandbox(&json!({}));
+    let once = json!({ "id": "once", "shell": "echo x >> runs; wc -l < runs" });
+    let first = served.run(&own, &once);
+    assert_eq!((first.0, &first.1["stdout"]), (200, &json!("1\n")), "{first:?}");
+    assert_eq!(served.run(&own, &once), first);
+    assert_eq!(served.get(&format!("{own}/execs/once")), first);
+    assert_eq!(served.get(&format!("{own}/execs/other")).0, 404);
+
+    // One that runs while its server is killed goes on, and the next server has all of it.
+    let gate = "echo began; while [ ! -e go ]; do sleep 0.05; done; echo went on";
+    let (status, begun) = served.run(&own, &json!({ "id": "long", "shell": gate, "wait": 0 }));
+    assert_eq!((status, &begun["state"]), (202, &json!("running")), "{begun}");
+    served.restart();
+    let long = format!("{own}/execs/long");
+    assert_eq!(served.get(&long).1["state"], "running");
+    served.shell(&own, "touch go");
+    let (_, done) = served.get(&format!("{long}?wait=30"));
+    assert_eq!((&done["stdout"], &done["exit_code"]), (&json!("began\nwent on\n"), &json!(0)));
+    assert_eq!(served.run(&own, &once).1["stdout"], "1\n");
+
+    // In another life of the sandbox nobody runs it again.
+    served.world.stop_spawner();
+    let (status, lost) = served.run(&own, &once);
+    assert_eq!((status, &lost["code"]), (409, &json!("conflict")), "{lost}");
+    assert_eq!(served.get(&long).0, 409);
+    assert_eq!(served.shell(&own, "wc -l < runs")["stdout"], "1\n");
+}
+
+#[test]
+fn output_is_cut_followed_and_ends_with_the_deadline() {
+    let (served, _) = served(&[]);
+    let own = served.sandbox(&json!({}));
+    let (_, cut) = served.run(&own, &json!({ "id": "much", "shell": "yes | head -c 5000000" }));
+    let kept = cut["stdout"].as_str().unwrap().len();
+    assert_eq!((kept, &cut["stdout_dropped_bytes"]), (1 << 20, &json!(5_000_000 - (1 << 20))));
+
+    let line = "for n in 1 2 3; do echo out $n; echo err $n >&2; sleep 0.1; done";
+    served.run(&own, &json!({ "id": "follow", "shell": line, "wait": 0 }));
+    let stream = format!("{own}/execs/follow/stream");
+    let (status, frames) = served.send(&[], &stream);
+    assert_eq!(status, 200);
+    let told = |frames: &str, name: &str| -> String {
+        let frames =
+            frames.split("\n\n").filter(|frame| frame.contains(&format!("event: {name}\n")));
+        let data = frames.filter_map(|it| it.lines().find_map(|line| line.strip_prefix("data: ")));
+        let texts = data.map(|it| serde_json::from_str::<Value>(it).unwrap()["text"].clone());
+        texts.map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(told(&frames, "stdout"), "out 1\nout 2\nout 3\n");
+    assert_eq!(told(&frames, "stderr"), "err 1\nerr 2\nerr 3\n");
+    assert!(frames.contains("event: end\n") && frames.contains("\"exit_code\":0"), "{frames}");
+    let (_, rest) = served.send(&["--header", "Last-Event-ID: 12.18"], &stream);
+    assert_eq!((told(&rest, "stdout"), told(&rest, "stderr")), ("out 3\n".into(), "".into()));
+
+    // The whole tree is killed at the deadline, and where it is asked for.
+    let began = Instant::now();
+    let tree = "(trap '' TERM; setsid sleep 300) & sleep 300";
+    let (_, late) = served.run(&own, &json!({ "shell": tree, "deadline_ms": 500 }));
+    assert_eq!((&late["end"], &late["exit_code"]), (&json!("deadline"), &Value::Null), "{late}");
+    assert!(began.elapsed() < Duration::from_secs(5), "{late}");
+    served.run(&own, &json!({ "id": "killed", "shell": tree, "wait": 0 }));
+    assert_eq!(served.post(&format!("{own}/execs/killed/kill"), &json!({})).0, 204);
+    assert_eq!(served.get(&format!("{own}/execs/killed?wait=5")).1["end"], "killed");
+    let left = served.shell(&own, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
+    assert!(!left["stdout"].as_str().unwrap().contains("sleep 300"), "{left}");
+
+    // A command with a terminal is typed to.
+    let cat =
+        json!({ "id": "cat", "argv": ["cat"], "terminal": { "rows": 5, "cols": 40 }, "wait": 0 });
+    assert_eq!(served.run(&own, &cat).0, 202);
+    let typed = json!({ "text": "hello\n\u{4}", "size": { "rows": 6, "cols": 50 } });
+    assert_eq!(served.post(&format!("{own}/execs/cat/input"), &typed).0, 204);
+    let (_, done) = served.get(&format!("{own}/execs/cat?wait=10"));
+    assert!(done["stdout"].as_str().unwrap().contains("hello\r\nhello\r\n"), "{done}");
+    let late = served.post(&format!("{own}/execs/cat/input"), &typed);
+    assert_eq!((late.0, &late.1["code"]), (400, &json!("invalid_request")), "{late:?}");
+}
+
+#[test]
+fn files_go_in_and_out_and_their_errors_have_codes() {
+    let (served, _) = served(&[]);
+    let own = served.sandbox(&json!({}));
+    let content = |path: &str| format!("{own}/files/content?path={path}");
+    let data: Vec<u8> = (0..9_000_000_u32).map(|n| (n % 251) as u8).collect();
+    let file = served.world.path("bytes");
+    fs::write(&file, &data).unwrap();
+    let (from, back) = (file.display().to_string(), served.world.path("back"));
+    let to = back.display().to_string();
+    let put = |path: &str| served.problem(&["--upload-file", &from], &content(path));
+    assert_eq!(put("a/data").0, 204);
+    assert_eq!(served.send(&["--output", &to], &content("a/data")).0, 200);
+    assert!(fs::read(&back).unwrap() == data);
+    let part = ["--output", &to, "--range", "8999990-9999999"];
+    assert_eq!(served.send(&part, &content("/workspace/a/data")).0, 206);
+    assert_eq!(fs::read(&back).unwrap(), data[8_999_990..]);
+    assert_eq!(served.send(&["--range", "9000000-"], &content("a/data")).0, 416);
+    let (_, listed) = served.get(&format!("{own}/files?path=/workspace/a"));
+    assert_eq!(
+        (&listed["data"][0]["name"], &listed["data"][0]["bytes"]),
+        (&json!("data"), &json!(9_000_000))
+    );
+    served.shell(&own, "ln -s /etc/shadow out; mkfifo pipe; mkdir closed; chmod 0 closed");
+    for (path, status, code) in [
+        ("none", 404, "file_not_found"),
+        ("a", 400, "is_directory"),
+        ("a/data/x", 400, "not_a_directory"),
+        ("../../etc/passwd", 400, "invalid_path"),
+        ("pipe", 400, "invalid_path"),
+    ] {
+        let (found, problem) = served.get(&content(path));
+        assert_eq!((found, &problem["code"]), (status, &json!(code)), "{path}: {problem}");
+    }
+    let (status, problem) = put("/proc/1/mem");
+    assert!([400, 403].contains(&status), "{problem}");
+    assert_eq!(served.delete(&format!("{own}/files?path=a/data")), 204);
+    assert_eq!(served.get(&content("a/data")).1["code"], "file_not_found");
+}
+
+#[test]
+fn a_tree_goes_in_and_out_as_tar_has_it() {
+    let (served, _) = served(&[]);
+    let own = served.sandbox(&json!({}));
+    let tree = served.world.dir("tree", &[("one/run", b"#!/bin/sh\necho ran\n"), ("two", b"2\n")]);
+    let long = "n".repeat(120);
+    fs::write(tree.join(&long), "long\n").unwrap();
+    let tar = |args: &[&str]| {
+        let ran = served.world.command("tar").args(args).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    };
+    let (dir, archive) = (tree.display().to_string(), served.world.path("up.tar"));
+    let archive = archive.display().to_string();
+    std::os::unix::fs::symlink("two", tree.join("link")).unwrap();
+    let made = served.world.command("chmod").args(["755", &format!("{dir}/one/run")]).status();
+    assert!(made.unwrap().success());
+    tar(&["--create", "--file", &archive, "--directory", &dir, "."]);
+    let at = format!("{own}/archive?path=/workspace/tree");
+    assert_eq!(served.problem(&["--upload-file", &archive], &at), (204, json!("")));
+    let shown = served.shell(&own, "cd tree && one/run && readlink link && cat n*");
+    assert_eq!(shown["stdout"], "ran\ntwo\nlong\n");
+    let down = served.world.path("down.tar").display().to_string();
+    assert_eq!(served.send(&["--output", &down], &at).0, 200);
+    let again = served.world.dir("again", &[]).display().to_string();
+    tar(&["--extract", "--file", &down, "--directory", &again]);
+    let mut same = served.world.command("diff");
+    same.args(["--recursive", "--no-dereference", &again, &dir]);
+    let same = Ran::of(same.output().unwrap());
+    assert_eq!((same.code, &*same.stdout), (Some(0), ""), "{same:?}");
+    // What leads out of the folder is not unpacked.
+    let evil = served.world.path("evil.tar").display().to_string();
+    tar(&[
+        "--create",
+        "--file",
+        &evil,
+        "--directory",
+        &dir,
+        "--transform",
+        "s,^two,../two,",
+        "-P",
+        "two",
+    ]);
+    let (status, refused) = served.problem(&["--upload-file", &evil], &at);
+    assert_eq!((status, &refused["code"]), (400, &json!("invalid_path")), "{refused}");
+    let no_archive = tree.join("two").display().to_string();
+    let (status, refused) = served.problem(&["--upload-file", &no_archive], &at);
+    assert_eq!((status, &refused["code"]), (400, &json!("invalid_request")), "{refused}");
+}
+
+#[test]
+fn a_snapshot_has_what_was_there_before() {
+    let (served, _) = served(&[]);
+    let own = served.sandbox(&json!({ "limits": { "memory_mib": 256 } }));
+    served.shell(&own, "echo old > file");
+    let (status, kept) = served.post(&format!("{own}/snapshots"), &json!({ "label": "before" }));
+    assert_eq!((status, &kept["label"]), (201, &json!("before")), "{kept}");
+    served.shell(&own, "echo new > file");
+    let fork = |body: &Value| {
+        let (status, made) = served.post(&format!("{own}/forks"), body);
+        assert_eq!((status, &made["limits"]["memory_mib"]), (201, &json!(256)), "{made}");
+        format!("/v1/sandboxes/{}", made["id"].as_str().unwrap())
+    };
+    let (before, now) = (fork(&json!({ "snapshot": kept["id"] })), fork(&json!({})));
+    assert_eq!(served.shell(&before, "cat file")["stdout"], "old\n");
+    assert_eq!(served.shell(&now, "cat file")["stdout"], "new\n");
+    served.shell(&now, "echo other > file");
+    assert_eq!(served.shell(&own, "cat file")["stdout"], "new\n");
+    // It outlives its sandbox, and others are made from it.
+    assert_eq!(served.delete(&own), 204);
+    let (_, all) = served.get("/v1/snapshots");
+    assert_eq!((all["data"].as_array().unwrap().len(), &all["data"][0]["id"]), (1, &kept["id"]));
+    let another = served.sandbox(&json!({ "snapshot": kept["id"] }));
+    assert_eq!(served.shell(&another, "cat file")["stdout"], "old\n");
+    let at = format!("/v1/snapshots/{}", kept["id"].as_str().unwrap());
+    assert_eq!((served.delete(&at), served.delete(&at)), (204, 404));
+    assert_eq!(served.post("/v1/sandboxes", &json!({ "snapshot": kept["id"] })).0, 404);
+}
+
+const PEOPLE: &str = r#"
+organisation = "acme"
+[groups]
+viewer = ["person:vic"]
+auditor = ["person:abe"]
+admin = ["person:lea"]
+"#;
+
+/// What each address is for: one that is not here fails the test.
+const ADDRESSES: [(&str, &str, Use); 17] = [
+    ("get", "", Use::List),
+    ("get", "/archive", Use::Look),
+    ("get", "/execs/{exec}", Use::Look),
+    ("get", "/execs/{exec}/stream", Use::Look),
+    ("get", "/files", Use::Look),
+    ("get", "/files/content", Use::Look),
+    ("get", "/terminal", Use::Drive),
+    ("post", "/execs", Use::Drive),
+    ("post", "/execs/{exec}/input", Use::Drive),
+    ("post", "/execs/{exec}/kill", Use::Drive),
+    ("post", "/forks", Use::Drive),
+    ("post", "/snapshots", Use::Drive),
+    ("put", "/archive", Use::Drive),
+    ("put", "/files/content", Use::Drive),
+    ("delete", "/files", Use::Drive),
+    ("post", "/suspend", Use::Keep),
+    ("delete", "", Use::Keep),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    List,
+    Look,
+    Drive,
+    Keep,
+}
+
+/// How many addresses of a sandbox the contract has.
+fn addresses(served: &Served) -> usize {
+    let (_, document) = served.curl(&[], "/openapi.json");
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let paths = document["paths"].as_object().unwrap().iter();
+    let of_one = paths.filter(|(path, _)| path.starts_with("/v1/sandboxes/{id}"));
+    of_one.map(|(_, item)| item.as_object().unwrap().len()).sum()
+}
+
+#[test]
+fn what_is_somebody_elses_does_not_exist() {
+    let world = World::new();
+    let people = world.path("people.toml");
+    fs::write(&people, PEOPLE).unwrap();
+    world.configure(&format!("[policy]\npeople = {:?}\n", people.display().to_string()));
+    let dir = world.dir("repo", &[]);
+    let script = world.script(&[]);
+    let served = Served::new(world, &dir, &script);
+    let key = |name: &str| {
+        let made = served.world.ran(0, &["keys", "create", name, "--person", name, "--json"]);
+        made.json()["secret"].as_str().unwrap().to_owned()
+    };
+    let as_person = |key: &str, method: &str, path: &str, body: &str| -> (u16, Value) {
+        let args = ["--oauth2-bearer", key, "--request", &method.to_uppercase(), "--json", body];
+        let (status, body) = served.curl(&args, path);
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    };
+    let ada = key("ada");
+    let (status, made) = as_person(&ada, "post", "/v1/sandboxes", "{}");
+    assert_eq!(status, 201, "{made}");
+    let own = format!("/v1/sandboxes/{}", made["id"].as_str().unwrap());
+    let ran = as_person(&ada, "post", &format!("{own}/execs"), r#"{"id":"e","shell":"true"}"#);
+    assert_eq!(ran.0, 200, "{ran:?}");
+    let (_, kept) = as_person(&ada, "post", &format!("{own}/snapshots"), "{}");
+    let kept = format!("/v1/snapshots/{}", kept["id"].as_str().unwrap());
+
+    assert_eq!(addresses(&served), ADDRESSES.len());
+    for (name, sees) in [
+        ("bob", &[][..]),
+        ("vic", &[]),
+        ("abe", &[Use::List, Use::Look]),
+        ("lea", &[Use::List, Use::Keep]),
+    ] {
+        let other = key(name);
+        let (_, all) = as_person(&other, "get", "/v1/sandboxes", "{}");
+        assert_eq!(all["data"].as_array().unwrap().len(), usize::from(!sees.is_empty()), "{name}");
+        let (_, all) = as_person(&other, "get", "/v1/snapshots", "{}");
+        assert_eq!(all["data"].as_array().unwrap().len(), usize::from(!sees.is_empty()), "{name}");
+        for (method, path, what) in ADDRESSES {
+            if sees.contains(&what) && what == Use::Keep {
+                continue;
+            }
+            let query = if path.contains("files") || path == "/archive" { "?path=." } else { "" };
+            let body = if path == "/execs" { r#"{"shell":"true"}"# } else { "{}" };
+            let at = format!("{own}{}{query}", path.replace("{exec}", "e"));
+            let (status, answer) = as_person(&other, method, &at, body);
+            let wanted = match (sees.is_empty(), sees.contains(&what)) {
+                (true, _) => status == 404,
+                (false, true) => ![401, 403, 404, 500].contains(&status),
+                (false, false) => status == 403,
+            };
+            assert!(wanted, "{name} {method} {path}: {status} {answer}");
+        }
+        let keeps = sees.contains(&Use::Keep);
+        if !keeps {
+            assert_eq!(as_person(&other, "delete", &kept, "{}").0, 404, "{name}");
+        }
+    }
+    let viewer = key("vic");
+    assert_eq!(as_person(&viewer, "post", "/v1/sandboxes", "{}").0, 403);
+    // Who administers takes away what somebody left.
+    let lea = key("lea");
+    let rest = as_person(&lea, "post", &format!("{own}/suspend"), "{}");
+    assert_eq!(rest.0, 204, "{rest:?}");
+    assert_eq!(as_person(&lea, "delete", &own, "{}").0, 204);
+    assert_eq!(as_person(&lea, "delete", &kept, "{}").0, 204);
+    assert_eq!(as_person(&ada, "get", &own, "{}").0, 404);
+}
+
+type Terminal = WebSocket<TcpStream>;
+
+/// Opens a terminal as a browser does, from a page of some origin.
+fn terminal(served: &Served, path: &str, origin: &str) -> Result<Terminal, u16> {
+    let host = served.url.strip_prefix("http://").unwrap();
+    let mut request = format!("ws://{host}{path}").into_client_request().unwrap();
+    let jar = fs::read_to_string(served.jar()).unwrap();
+    let cookie = format!("outrigger={}", jar.split_whitespace().last().unwrap());
+    let headers = request.headers_mut();
+    headers.insert("cookie", HeaderValue::from_str(&cookie).unwrap());
+    headers.insert("origin", HeaderValue::from_str(origin).unwrap());
+    let stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    match tungstenite::client(request, stream) {
+        Ok((socket, _)) => Ok(socket),
+        Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(response))) => {
+            Err(response.status().as_u16())
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Reads until something is shown; all that was until then.
+fn shown(socket: &mut Terminal, wanted: &str) -> String {
+    let mut text = String::new();
+    while !text.contains(wanted) {
+        match socket.read().unwrap_or_else(|error| panic!("{error} after {text:?}")) {
+            Message::Binary(bytes) => text.push_str(&String::from_utf8_lossy(&bytes)),
+            Message::Ping(_) | Message::Pong(_) => {}
+            other => panic!("{other:?} after {text:?}"),
+        }
+    }
+    text
+}
+
+/// Reads until it is closed; with which words.
+fn closed(socket: &mut Terminal) -> String {
+    loop {
+        match socket.read() {
+            Ok(Message::Close(Some(frame))) => return frame.reason.to_string(),
+            Ok(_) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_terminal_is_typed_to_resized_and_ends() {
+    let (mut served, _) = served(&[]);
+    let own = served.sandbox(&json!({}));
+    let at = format!("{own}/terminal?cols=100&rows=30");
+    assert_eq!(served.get(&at).0, 400);
+    let elsewhere = terminal(&served, &at, "https://evil.example");
+    assert_eq!(elsewhere.err(), Some(403));
+    let none = terminal(&served, "/v1/sandboxes/none/terminal", &served.url);
+    assert_eq!(none.err(), Some(404));
+
+    let mut open = terminal(&served, &at, &served.url).unwrap();
+    let send = |socket: &mut Terminal, text: &str| {
+        socket.send(Message::Binary(text.as_bytes().to_vec().into())).unwrap();
+    };
+    send(&mut open, "echo $((40 + 2)) on $TERM; stty size\n");
+    let text = shown(&mut open, "30 100");
+    assert!(text.contains("42 on xterm-256color"), "{text:?}");
+    open.send(Message::Text(r#"{"cols":61,"rows":17}"#.into())).unwrap();
+    send(&mut open, "stty size\n");
+    shown(&mut open, "17 61");
+    // More than its browser takes at once is not held for it.
+    send(&mut open, "yes | head -c 9000000; echo; echo don\"\"e\n");
+    let much = shown(&mut open, "done");
+    assert!(much.len() > 1_000, "{}", much.len());
+    send(&mut open, "exit 5\n");
+    assert_eq!(closed(&mut open), "the shell ended with 5");
+
+    // It ends with its connection, with its sandbox, and with the server.
+    let mut left = terminal(&served, &at, &served.url).unwrap();
+    send(&mut left, "sleep 301\n");
+    shown(&mut left, "sleep 301");
+    drop(left);
+    until("its command is gone", || {
+        let left = served.shell(&own, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
+        (!left["stdout"].as_str().unwrap().contains("sleep 301")).then_some(())
+    });
+    let mut open = terminal(&served, &at, &served.url).unwrap();
+    send(&mut open, "echo o\"\"n\n");
+    shown(&mut open, "on");
+    assert_eq!(served.delete(&own), 204);
+    assert!(closed(&mut open).contains("lost"));
+    let own = served.sandbox(&json!({}));
+    let mut open = terminal(&served, &format!("{own}/terminal"), &served.url).unwrap();
+    send(&mut open, "echo o\"\"n\n");
+    shown(&mut open, "on");
+    served.stop();
+    assert_eq!(closed(&mut open), "the server ends");
+}

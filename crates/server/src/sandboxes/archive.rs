@@ -1,0 +1,279 @@
+//! Many files at once, into a sandbox and out of it: as a tar archive.
+//!
+//! What is in an archive is hostile, in either direction. Paths are resolved in the sandbox, as all
+//! others are; nothing is unpacked here.
+
+use axum::body::Body;
+use axum::extract::State as Extract;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, StreamExt, stream};
+use outrigger_api::ProblemCode;
+use outrigger_sandbox::{EntryKind, FileOp, ManifestEntry, Sandbox, list_tree};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use tokio::task::block_in_place;
+
+use super::access::SandboxUse;
+use super::command::fresh_exec;
+use super::files::{FileWriter, done, ended_early, invalid_path, piece, stat, too_long};
+use crate::files::PathQuery;
+use crate::input::{Name, QueryParams};
+use crate::limits::{
+    PIECE_BYTES, SANDBOX_ARCHIVE_FILES_MAX, SANDBOX_ARCHIVE_PATH_BYTES_MAX,
+    SANDBOX_UPLOAD_BYTES_MAX,
+};
+use crate::login::Person;
+use crate::problems::{ChangeProblems, ReadProblems};
+use crate::{RequestError, Server};
+
+fn too_many() -> RequestError {
+    let text = format!("{SANDBOX_ARCHIVE_FILES_MAX} files are the most at once");
+    RequestError::new(ProblemCode::TooLarge, text)
+        .hint("Pack them with tar in the sandbox, and read the archive.")
+}
+
+/// A folder as a tar archive, its files by their paths in it. What is neither file, link nor
+/// folder is left out.
+#[utoipa::path(get, path = "/v1/sandboxes/{id}/archive",
+    operation_id = "read_sandbox_archive", tag = "sandboxes",
+    params(("id" = String, Path, description = "The sandbox"), PathQuery),
+    responses(
+        (status = 200, body = String, content_type = "application/x-tar"),
+        ReadProblems,
+    ))]
+pub(crate) async fn read(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+    QueryParams(PathQuery { path }): QueryParams<PathQuery>,
+) -> Result<Response, RequestError> {
+    let sandbox = server.opened(&person, &id, SandboxUse::Look).await?;
+    let entries = list_tree(&*sandbox, &path, SANDBOX_ARCHIVE_FILES_MAX).await?;
+    let entries = entries.ok_or_else(too_many)?;
+    let packing = Packing {
+        sandbox,
+        root: path,
+        modified_s: server.now_ms() / 1_000,
+        waiting: entries.into(),
+        file: None,
+        is_over: false,
+    };
+    let packed = packed(packing);
+    let headers = [
+        (header::CONTENT_TYPE, "application/x-tar"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"files.tar\""),
+    ];
+    Ok((headers, Body::from_stream(packed)).into_response())
+}
+
+/// What is to be packed.
+struct Packing {
+    sandbox: Arc<dyn Sandbox>,
+    root: String,
+    /// When files are said to have been changed: a listing of a tree has no times.
+    modified_s: u64,
+    waiting: VecDeque<ManifestEntry>,
+    /// The file that is being packed: its path, how much of it was, and its length.
+    file: Option<(String, u64, u64)>,
+    is_over: bool,
+}
+
+fn packed(packing: Packing) -> impl Stream<Item = Result<Vec<u8>, RequestError>> + Send {
+    stream::try_unfold(packing, async |mut packing| {
+        let bytes = packing.next().await?;
+        Ok(bytes.map(|bytes| (bytes, packing)))
+    })
+}
+
+impl Packing {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, RequestError> {
+        if let Some((path, at, length)) = self.file.take() {
+            let (mut bytes, _) = piece(&*self.sandbox, &path, at, length - at).await?;
+            if bytes.is_empty() {
+                let text = format!("{path} became shorter while it was read");
+                return Err(RequestError::new(ProblemCode::Conflict, text));
+            }
+            let at = at + bytes.len() as u64;
+            if at < length {
+                self.file = Some((path, at, length));
+            } else {
+                // To a whole block.
+                let rest = usize::try_from(length.wrapping_neg() % 512).unwrap_or_default();
+                bytes.resize(bytes.len() + rest, 0);
+            }
+            return Ok(Some(bytes));
+        }
+        let Some(entry) = self.waiting.pop_front() else {
+            // Two blocks of nothing are the end of an archive.
+            let end = (!self.is_over).then(|| vec![0; 1_024]);
+            self.is_over = true;
+            return Ok(end);
+        };
+        let mut builder = tar::Builder::new(Vec::new());
+        let told = |error: io::Error| RequestError::of(ProblemCode::Internal, &error);
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(if entry.executable { 0o755 } else { 0o644 });
+        header.set_size(0);
+        header.set_mtime(self.modified_s);
+        match entry.kind {
+            EntryKind::Other => return Ok(Some(Vec::new())),
+            EntryKind::Directory => {
+                header.set_entry_type(tar::EntryType::Directory);
+                header.set_mode(0o755);
+                builder.append_data(&mut header, format!("{}/", entry.path), io::empty())
+            }
+            EntryKind::Link => {
+                header.set_entry_type(tar::EntryType::Symlink);
+                let target = entry.target.unwrap_or_default();
+                builder.append_link(&mut header, &entry.path, target)
+            }
+            EntryKind::File => {
+                header.set_size(entry.bytes);
+                let path = format!("{}/{}", self.root.trim_end_matches('/'), entry.path);
+                self.file = (entry.bytes > 0).then_some((path, 0, entry.bytes));
+                // The header alone: its bytes follow as they come.
+                builder.append_data(&mut header, &entry.path, io::empty())
+            }
+        }
+        .map_err(told)?;
+        // Without the end that a builder writes.
+        Ok(Some(std::mem::take(builder.get_mut())))
+    }
+}
+
+/// Something in an archive that was sent.
+struct ArchiveItem {
+    path: String,
+    kind: ArchiveItemKind,
+}
+
+enum ArchiveItemKind {
+    Folder,
+    Link(String),
+    File { at: u64, bytes: u64, executable: bool },
+}
+
+/// Unpacks a tar archive into a folder of a sandbox, over what is there. Nothing is undone where
+/// it fails half-way.
+#[utoipa::path(put, path = "/v1/sandboxes/{id}/archive",
+    operation_id = "write_sandbox_archive", tag = "sandboxes",
+    request_body(content = String, content_type = "application/x-tar"),
+    params(("id" = String, Path, description = "The sandbox"), PathQuery),
+    responses(
+        (status = 204, description = "Everything is there"),
+        ChangeProblems,
+    ))]
+pub(crate) async fn write(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+    QueryParams(PathQuery { path }): QueryParams<PathQuery>,
+    body: Body,
+) -> Result<StatusCode, RequestError> {
+    let sandbox = server.opened(&person, &id, SandboxUse::Drive).await?;
+    let told = |error: io::Error| RequestError::of(ProblemCode::Internal, &error);
+    let mut archive = outrigger_repository::nameless(&server.parts.scratch).map_err(told)?;
+    let (mut pieces, mut bytes) = (body.into_data_stream(), 0);
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| ended_early(&error))?;
+        bytes += piece.len() as u64;
+        if bytes > SANDBOX_UPLOAD_BYTES_MAX {
+            return Err(too_long());
+        }
+        block_in_place(|| archive.write_all(&piece)).map_err(told)?;
+    }
+    archive.rewind().map_err(told)?;
+    let items = block_in_place(|| items(&archive))?;
+    // So that a folder that can't be one is told before anything is changed.
+    done(&*sandbox, FileOp::MakeDir { id: fresh_exec("http"), path: path.clone() }).await?;
+    stat(&*sandbox, &path).await?;
+    for item in items {
+        let at = format!("{}/{}", path.trim_end_matches('/'), item.path);
+        put(&*sandbox, &archive, at, item.kind).await?;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn put(
+    sandbox: &dyn Sandbox,
+    archive: &File,
+    path: String,
+    kind: ArchiveItemKind,
+) -> Result<(), RequestError> {
+    let id = fresh_exec("http");
+    match kind {
+        ArchiveItemKind::Folder => done(sandbox, FileOp::MakeDir { id, path }).await,
+        ArchiveItemKind::Link(target) => done(sandbox, FileOp::Link { id, path, target }).await,
+        ArchiveItemKind::File { mut at, bytes, executable } => {
+            let mut writer = FileWriter::new(sandbox, path, Some(executable));
+            let end = at + bytes;
+            let mut buffer = vec![0; PIECE_BYTES];
+            while at < end {
+                let most = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+                let read = block_in_place(|| archive.read_at(&mut buffer[..most], at));
+                let read = read.map_err(|error| refused(&error))?;
+                if read == 0 {
+                    return Err(refused(&io::ErrorKind::UnexpectedEof.into()));
+                }
+                writer.put(&buffer[..read]).await?;
+                at += read as u64;
+            }
+            writer.end().await
+        }
+    }
+}
+
+fn refused(error: &io::Error) -> RequestError {
+    let text = format!("the body is no tar archive: {error}");
+    RequestError::new(ProblemCode::InvalidRequest, text)
+        .hint("It is one without compression: `tar --create --file -`.")
+}
+
+/// What is in an archive, links last, so that nothing is written through one of them.
+fn items(archive: &File) -> Result<Vec<ArchiveItem>, RequestError> {
+    let (mut items, mut links) = (Vec::new(), Vec::new());
+    let mut archive = tar::Archive::new(archive);
+    for entry in archive.entries_with_seek().map_err(|error| refused(&error))? {
+        let entry = entry.map_err(|error| refused(&error))?;
+        let raw = entry.path_bytes();
+        let said = String::from_utf8_lossy(&raw).into_owned();
+        if raw.len() > SANDBOX_ARCHIVE_PATH_BYTES_MAX || std::str::from_utf8(&raw).is_err() {
+            return Err(invalid_path(&said, "its name is too long, or no UTF-8"));
+        }
+        if said.starts_with('/') || said.split('/').any(|part| part == "..") {
+            return Err(invalid_path(&said, "it leads out of the folder"));
+        }
+        let path = said.trim_start_matches("./").trim_end_matches('/').to_owned();
+        if path.is_empty() || path == "." {
+            continue;
+        }
+        let kind = match entry.header().entry_type() {
+            tar::EntryType::Regular | tar::EntryType::Continuous => ArchiveItemKind::File {
+                at: entry.raw_file_position(),
+                bytes: entry.size(),
+                executable: entry.header().mode().map_err(|error| refused(&error))? & 0o100 != 0,
+            },
+            tar::EntryType::Directory => ArchiveItemKind::Folder,
+            tar::EntryType::Symlink => {
+                let target = entry.link_name_bytes().unwrap_or_default();
+                ArchiveItemKind::Link(String::from_utf8_lossy(&target).into_owned())
+            }
+            tar::EntryType::XGlobalHeader => continue,
+            other => {
+                let what = format!("an entry of the kind {other:?} is not taken");
+                return Err(invalid_path(&said, &what));
+            }
+        };
+        if items.len() + links.len() >= SANDBOX_ARCHIVE_FILES_MAX {
+            return Err(too_many());
+        }
+        let is_link = matches!(kind, ArchiveItemKind::Link(_));
+        if is_link { &mut links } else { &mut items }.push(ArchiveItem { path, kind });
+    }
+    items.append(&mut links);
+    Ok(items)
+}

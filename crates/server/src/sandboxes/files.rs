@@ -1,0 +1,353 @@
+//! Files of a sandbox: listed, read, written, removed.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State as Extract;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt, stream};
+use outrigger_api::limits::FOLDER_FILES_MAX;
+use outrigger_api::{FileInfo, FileKind, FileList, ProblemCode};
+use outrigger_sandbox::{
+    EntryKind, Error, FileError, FileErrorKind, FileOp, FileReply, ListEntry, Precondition,
+    Sandbox, WriteMode, limits,
+};
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+use super::access::SandboxUse;
+use super::command::fresh_exec;
+use crate::files::PathQuery;
+use crate::input::{Name, QueryParams};
+use crate::limits::SANDBOX_UPLOAD_BYTES_MAX;
+use crate::login::Person;
+use crate::problems::{ChangeProblems, ReadProblems};
+use crate::{RequestError, Server};
+
+/// Which file is written, and how.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WriteQuery {
+    /// In the sandbox, absolute or beneath `/workspace`.
+    #[param(min_length = 1, example = "/workspace/notes.txt")]
+    path: String,
+    /// Whether it can be run as a program; as it was if absent.
+    executable: Option<bool>,
+}
+
+/// Which part of a file is read.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "it is a description")]
+pub(crate) struct PartOfFile {
+    /// One range of bytes (RFC 9110, 14.2).
+    #[param(
+        rename = "Range",
+        pattern = r"^bytes=([0-9]+-[0-9]*|-[0-9]+)$",
+        example = "bytes=0-1023"
+    )]
+    range: Option<String>,
+}
+
+pub(super) fn astray() -> RequestError {
+    Error::Backend("the sandbox answers another question".to_owned()).into()
+}
+
+/// A file operation whose answer is only that it is done.
+pub(super) async fn done(sandbox: &dyn Sandbox, op: FileOp) -> Result<(), RequestError> {
+    match sandbox.files(op).await? {
+        FileReply::Done | FileReply::Written { .. } => Ok(()),
+        _ => Err(astray()),
+    }
+}
+
+/// What is at a path.
+pub(super) async fn stat(sandbox: &dyn Sandbox, path: &str) -> Result<ListEntry, RequestError> {
+    match sandbox.files(FileOp::Stat { path: path.to_owned() }).await? {
+        FileReply::Entry(entry) => Ok(entry),
+        _ => Err(astray()),
+    }
+}
+
+/// A piece of a file, and how long the whole of it is.
+pub(super) async fn piece(
+    sandbox: &dyn Sandbox,
+    path: &str,
+    offset: u64,
+    most: u64,
+) -> Result<(Vec<u8>, u64), RequestError> {
+    let bytes_max = most.min(limits::FILE_CHUNK_BYTES_MAX);
+    match sandbox.files(FileOp::Read { path: path.to_owned(), offset, bytes_max }).await? {
+        FileReply::Bytes { bytes, total_bytes } => Ok((bytes, total_bytes)),
+        _ => Err(astray()),
+    }
+}
+
+/// What is in a folder of a sandbox.
+#[utoipa::path(get, path = "/v1/sandboxes/{id}/files",
+    operation_id = "list_sandbox_files", tag = "sandboxes",
+    params(("id" = String, Path, description = "The sandbox"), PathQuery),
+    responses(
+        (status = 200, body = FileList),
+        ReadProblems,
+    ))]
+pub(crate) async fn folder(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+    QueryParams(PathQuery { path }): QueryParams<PathQuery>,
+) -> Result<Json<FileList>, RequestError> {
+    let sandbox = server.opened(&person, &id, SandboxUse::Look).await?;
+    let op = FileOp::List { path: path.clone(), entries_max: FOLDER_FILES_MAX };
+    match sandbox.files(op).await? {
+        FileReply::Entries { entries, truncated: more } => {
+            let data = entries.into_iter().map(file_info).collect();
+            Ok(Json(FileList { path, data, more }))
+        }
+        _ => Err(astray()),
+    }
+}
+
+/// A name in a folder, as it is told.
+#[must_use]
+pub fn file_info(entry: ListEntry) -> FileInfo {
+    FileInfo {
+        name: entry.name,
+        kind: match entry.kind {
+            EntryKind::File => FileKind::File,
+            EntryKind::Directory => FileKind::Folder,
+            EntryKind::Link => FileKind::Link,
+            EntryKind::Other => FileKind::Other,
+        },
+        bytes: entry.bytes,
+        modified_ms: entry.modified_ms,
+    }
+}
+
+/// Removes a file, or a folder with all that is in it.
+#[utoipa::path(delete, path = "/v1/sandboxes/{id}/files",
+    operation_id = "remove_sandbox_file", tag = "sandboxes",
+    params(("id" = String, Path, description = "The sandbox"), PathQuery),
+    responses(
+        (status = 204, description = "There is nothing any more"),
+        ChangeProblems,
+    ))]
+pub(crate) async fn remove(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+    QueryParams(PathQuery { path }): QueryParams<PathQuery>,
+) -> Result<StatusCode, RequestError> {
+    let sandbox = server.opened(&person, &id, SandboxUse::Drive).await?;
+    done(&*sandbox, FileOp::Remove { id: fresh_exec("http"), path }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The bytes of a file, all of them or one range.
+#[utoipa::path(get, path = "/v1/sandboxes/{id}/files/content",
+    operation_id = "read_sandbox_file", tag = "sandboxes",
+    params(("id" = String, Path, description = "The sandbox"), PathQuery, PartOfFile),
+    responses(
+        (status = 200, body = String, content_type = "application/octet-stream"),
+        (status = 206, body = String, content_type = "application/octet-stream", description = "The range"),
+        (status = 416, description = "The file ends before the range", headers(("Content-Range" = String, description = "How long it is"))),
+        ReadProblems,
+    ))]
+pub(crate) async fn read(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+    QueryParams(PathQuery { path }): QueryParams<PathQuery>,
+    headers: HeaderMap,
+) -> Result<Response, RequestError> {
+    let sandbox = server.opened(&person, &id, SandboxUse::Look).await?;
+    let (_, total) = piece(&*sandbox, &path, 0, 1).await?;
+    let asked = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
+    let asked = asked.and_then(|range| byte_range(range, total));
+    let (status, first, last) = match asked {
+        None => (StatusCode::OK, 0, total),
+        Some(Some((first, last))) => (StatusCode::PARTIAL_CONTENT, first, last),
+        Some(None) => {
+            let range = [(header::CONTENT_RANGE, format!("bytes */{total}"))];
+            return Ok((StatusCode::RANGE_NOT_SATISFIABLE, range).into_response());
+        }
+    };
+    let mut response = Response::new(body(sandbox, path, (first, last)));
+    *response.status_mut() = status;
+    let plain = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        // What it is for a browser: nothing that it shows.
+        (header::CONTENT_DISPOSITION, "attachment".to_owned()),
+        (header::ACCEPT_RANGES, "bytes".to_owned()),
+        (header::CONTENT_LENGTH, (last - first).to_string()),
+    ];
+    let range = (status == StatusCode::PARTIAL_CONTENT)
+        .then(|| (header::CONTENT_RANGE, format!("bytes {first}-{}/{total}", last - 1)));
+    for (name, value) in plain.into_iter().chain(range) {
+        let value = HeaderValue::from_str(&value).expect("digits and plain words");
+        response.headers_mut().insert(name, value);
+    }
+    Ok(response)
+}
+
+/// The first byte of a range, and the one after its last. Nothing where it is no range that we
+/// know, which asks for the whole; `Some(None)` where the file has nothing there.
+fn byte_range(asked: &str, total: u64) -> Option<Option<(u64, u64)>> {
+    let (first, last) = asked.strip_prefix("bytes=")?.split_once('-')?;
+    let (first, last) = match (first, last) {
+        ("", count) => (total.saturating_sub(count.parse().ok()?), total),
+        (first, "") => (first.parse().ok()?, total),
+        (first, last) => {
+            let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+            if last < first {
+                return None;
+            }
+            (first, total.min(last.saturating_add(1)))
+        }
+    };
+    Some((first < last).then_some((first, last)))
+}
+
+/// A file piece by piece. One that becomes shorter meanwhile ends the body early, which the client
+/// sees by its length.
+fn body(sandbox: Arc<dyn Sandbox>, path: String, (first, last): (u64, u64)) -> Body {
+    let pieces = stream::try_unfold(first, move |at| {
+        let (sandbox, path) = (Arc::clone(&sandbox), path.clone());
+        async move {
+            if at >= last {
+                return Ok(None);
+            }
+            let (bytes, _) = piece(&*sandbox, &path, at, last - at).await?;
+            let next = at + bytes.len() as u64;
+            if bytes.is_empty() {
+                let text = "the file became shorter while it was read";
+                return Err(RequestError::new(ProblemCode::Conflict, text));
+            }
+            Ok(Some((bytes, next)))
+        }
+    });
+    Body::from_stream(pieces)
+}
+
+/// Writes a file, with the folders above it. One of up to 4 MiB is there whole or not at all;
+/// a longer one grows piece by piece.
+#[utoipa::path(put, path = "/v1/sandboxes/{id}/files/content",
+    operation_id = "write_sandbox_file", tag = "sandboxes",
+    request_body(content = String, content_type = "application/octet-stream"),
+    params(("id" = String, Path, description = "The sandbox"), WriteQuery),
+    responses(
+        (status = 204, description = "It is written"),
+        ChangeProblems,
+    ))]
+pub(crate) async fn write(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+    QueryParams(query): QueryParams<WriteQuery>,
+    body: Body,
+) -> Result<StatusCode, RequestError> {
+    let sandbox = server.opened(&person, &id, SandboxUse::Drive).await?;
+    let mut writer = FileWriter::new(&*sandbox, query.path, query.executable);
+    let (mut pieces, mut bytes) = (body.into_data_stream(), 0);
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| ended_early(&error))?;
+        bytes += piece.len() as u64;
+        if bytes > SANDBOX_UPLOAD_BYTES_MAX {
+            return Err(too_long());
+        }
+        writer.put(&piece).await?;
+    }
+    writer.end().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) fn ended_early(error: &axum::Error) -> RequestError {
+    RequestError::new(ProblemCode::InvalidRequest, format!("the body ended early: {error}"))
+}
+
+pub(super) fn too_long() -> RequestError {
+    let most = SANDBOX_UPLOAD_BYTES_MAX >> 20;
+    RequestError::new(ProblemCode::TooLarge, format!("{most} MiB are the most at once"))
+}
+
+/// Writes a file in pieces that the sandbox takes.
+pub(super) struct FileWriter<'a> {
+    sandbox: &'a dyn Sandbox,
+    path: String,
+    executable: Option<bool>,
+    mode: WriteMode,
+    held: Vec<u8>,
+}
+
+impl<'a> FileWriter<'a> {
+    pub(super) fn new(sandbox: &'a dyn Sandbox, path: String, executable: Option<bool>) -> Self {
+        Self { sandbox, path, executable, mode: WriteMode::Replace, held: Vec::new() }
+    }
+
+    pub(super) async fn put(&mut self, mut bytes: &[u8]) -> Result<(), RequestError> {
+        let most = usize::try_from(limits::FILE_CHUNK_BYTES_MAX).unwrap_or(usize::MAX);
+        while !bytes.is_empty() {
+            if self.held.len() == most {
+                self.flush().await?;
+            }
+            let (now, rest) = bytes.split_at(bytes.len().min(most - self.held.len()));
+            self.held.extend_from_slice(now);
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), RequestError> {
+        let op = FileOp::Write {
+            id: fresh_exec("http"),
+            path: self.path.clone(),
+            contents: std::mem::take(&mut self.held),
+            mode: self.mode,
+            executable: self.executable,
+            modified_ns: None,
+            precondition: Precondition::None,
+        };
+        done(self.sandbox, op).await?;
+        self.mode = WriteMode::Append;
+        Ok(())
+    }
+
+    /// Writes what is left; a file of nothing is written as well.
+    pub(super) async fn end(mut self) -> Result<(), RequestError> {
+        if !self.held.is_empty() || self.mode == WriteMode::Replace {
+            self.flush().await?;
+        }
+        Ok(())
+    }
+}
+
+/// The error of a path that can't be one.
+pub(super) fn invalid_path(path: &str, detail: &str) -> RequestError {
+    let (kind, path, detail) = (FileErrorKind::InvalidPath, path.to_owned(), detail.to_owned());
+    Error::File(FileError { kind, path, detail }).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::byte_range;
+
+    #[test]
+    fn a_range_is_read_as_the_standard_has_it() {
+        for (asked, wanted) in [
+            ("bytes=0-0", Some(Some((0, 1)))),
+            ("bytes=2-", Some(Some((2, 10)))),
+            ("bytes=8-99", Some(Some((8, 10)))),
+            ("bytes=-3", Some(Some((7, 10)))),
+            ("bytes=-99", Some(Some((0, 10)))),
+            ("bytes=10-", Some(None)),
+            ("bytes=-0", Some(None)),
+            ("bytes=3-2", None),
+            ("bytes=0-1,3-4", None),
+            ("lines=0-1", None),
+        ] {
+            assert_eq!(byte_range(asked, 10), wanted, "{asked}");
+        }
+        assert_eq!(byte_range("bytes=0-", 0), Some(None));
+    }
+}
