@@ -1,4 +1,4 @@
-// The files of a session's copy, as they are at the moment: a tree, and one of them beside it.
+// The files of a sandbox, as they are at the moment: a tree, and one of them beside it.
 import { get } from "./api.js";
 import { CodeLine } from "./diffview.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./dom.js";
@@ -10,17 +10,22 @@ const ROOT = "/workspace";
 const LINES = 1000;
 const NARROW_PX = 100;
 
-export function Files({ session }) {
-  const base = `/v1/sessions/${encodeURIComponent(session)}/files`;
+/// `base`: their address; `what` they are, before the name of the folder. `read` promises what is
+/// in one, and `acts` is drawn below its name, where there is anything to do.
+export function Files({ base, what, read, acts }) {
   const [chosen, setChosen] = useState(null);
   // Another number asks for everything anew.
   const [look, setLook] = useState(0);
+  const gone = () => {
+    setChosen(null);
+    setLook(look + 1);
+  };
   return html`<section class="file-browser" aria-label="Files">
-    <p class="tools"><span class="faint">The agent's copy, <code>${ROOT}</code>, as it is now.</span>
+    <p class="tools"><span class="faint">${what} <code>${ROOT}</code>, as it is now.</span>
       <button class="quiet" onClick=${() => setLook(look + 1)}>Look again</button></p>
     <${Tree} key=${look} base=${base} chosen=${chosen} onChoose=${setChosen} />
     ${chosen
-      ? html`<${FileView} key=${`${chosen.path} ${look}`} base=${base} file=${chosen} />`
+      ? html`<${FileView} key=${`${chosen.path} ${look}`} base=${base} file=${chosen} read=${read} acts=${acts} onGone=${gone} />`
       : html`<p class="faint file-none">Choose a file to see what is in it.</p>`}
   </section>`;
 }
@@ -131,18 +136,20 @@ function rowsOf(folders, open) {
   return rows;
 }
 
-function FileView({ base, file }) {
+function FileView({ base, file, read, acts: Acts, onGone }) {
   const [content, setContent] = useState(null);
   const [error, setError] = useState(null);
   const view = useRef(null);
   useEffect(() => {
     // Where it stands below the tree and not beside it.
     if (view.current.offsetLeft < NARROW_PX) view.current.scrollIntoView({ block: "start" });
-    if (file.kind !== "other") get(`${base}/content?path=${encodeURIComponent(file.path)}`).then(setContent, setError);
+    const content = () => (read ? read(file) : get(`${base}/content?path=${encodeURIComponent(file.path)}`));
+    if (file.kind !== "other") content().then(setContent, setError);
   }, []);
   return html`<section ref=${view} class="file file-view" aria-label="Content of the file">
     <h2 class="file-head"><code>${exact(file.path)}</code></h2>
     <p class="file-facts faint">${bytes(content?.bytes ?? file.bytes)}, changed ${when(file.modified_ms)}</p>
+    ${Acts && html`<${Acts} file=${file} onGone=${onGone} />`}
     <${Failure} error=${error} />
     ${file.kind === "other" && html`<p class="file-facts">This is neither a file nor a folder, so it has no content.</p>`}
     ${!content && !error && file.kind !== "other" && html`<p class="file-facts loading">Reading it…</p>`}

@@ -24,6 +24,7 @@ export function pageOf(path) {
   if (parts[0] === "approvals") return { name: "approvals", id: parts[1] ?? null };
   if (parts[0] === "memory") return { name: "memory", id: entryOf(parts) };
   if (["agents", "budgets", "people", "rules", "secrets", "device"].includes(parts[0])) return { name: parts[0] };
+  if (parts[0] === "sandboxes") return { name: "sandboxes", id: parts[1] };
   if (parts.length === 0 || parts[0] === "new" || parts[0] === "sessions") {
     return { name: "start", focus: parts[0] === "new" };
   }
@@ -35,6 +36,7 @@ const entryOf = (parts) => (parts.length > 1 ? `/${parts.slice(["skills", "agent
 const encoded = (path) => path.split("/").map(encodeURIComponent).join("/");
 
 export const memoryPath = (entry) => (entry.startsWith("/memory/") ? encoded(entry) : `/memory${encoded(entry)}`);
+export const sandboxPath = (id) => `/sandboxes/${encodeURIComponent(id)}`;
 export const sessionPath = (id) => `/sessions/${encodeURIComponent(id)}`;
 export const approvalPath = (id) => `/approvals/${encodeURIComponent(id)}`;
 

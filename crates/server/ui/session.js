@@ -59,7 +59,7 @@ export function SessionPage({ id }) {
     <div id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`} class="panel">
       ${tab === "timeline" && html`<${TimelineView} feed=${feed} questions=${questions} />`}
       ${tab === "changes" && html`<${OnDemand} load=${changes} info=${info} stamp=${timeline.settledTool} />`}
-      ${tab === "files" && html`<${OnDemand} load=${files} session=${id} />`}
+      ${tab === "files" && html`<${OnDemand} load=${files} base=${`/v1/sessions/${encodeURIComponent(id)}/files`} what="The agent's copy," />`}
       ${tab === "details" && !feed.whole && html`<p class="loading">Reading the events…</p>`}
       ${tab === "details" && feed.whole && html`<${OnDemand} load=${details} info=${info} timeline=${timeline} version=${timeline.head} />`}
     </div>

@@ -113,6 +113,11 @@ export class Check {
     return response.json();
   }
 
+  async remove(path_) {
+    const response = await this.house.context.request.delete(this.url + path_, { headers: { Origin: this.url } });
+    if (!response.ok()) throw new Error(`DELETE ${path_}: ${response.status()} ${await response.text()}`);
+  }
+
   /// Writes an entry of memory as the page does: a new one, or instead of the revision `replaces`.
   async write(path_, text, replaces = null) {
     const match = replaces === null ? { "If-None-Match": "*" } : { "If-Match": `"${replaces}"` };

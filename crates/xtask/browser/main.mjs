@@ -24,6 +24,7 @@ import * as people from "./checks/people.mjs";
 import * as proposals from "./checks/proposals.mjs";
 import * as rules from "./checks/rules.mjs";
 import * as agents from "./checks/agents.mjs";
+import * as sandboxes from "./checks/sandboxes.mjs";
 import * as secrets from "./checks/secrets.mjs";
 import * as session from "./checks/session.mjs";
 import * as sharing from "./checks/sharing.mjs";
@@ -31,7 +32,7 @@ import * as tabs from "./checks/tabs.mjs";
 
 // In this order. Those that say `alone` have a house of their own: they kill the server, log out,
 // or count everything.
-const CHECKS = { login, device, session, changes, files, memory, proposals, budgets, approvals, sharing, people, rules, agents, secrets, keyboard, tabs, killed, hostile, looks, list, long };
+const CHECKS = { login, device, session, changes, files, memory, proposals, budgets, approvals, sharing, people, rules, agents, secrets, sandboxes, keyboard, tabs, killed, hostile, looks, list, long };
 
 const { values: asked } = parseArgs({
   options: {

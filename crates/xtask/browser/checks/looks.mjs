@@ -28,6 +28,9 @@ export async function run(t) {
     await page.close();
     await strangers(t, mode, options);
   }
+  for (const { id } of (await t.get("/v1/snapshots")).data) await t.remove(`/v1/snapshots/${id}`);
+  await t.remove(`/v1/sandboxes/${at.sandbox}`);
+  delete at.sandbox;
   for (const session of Object.values(at)) await t.post(`/v1/sessions/${session}/cancel`).catch(() => {});
 }
 
@@ -44,7 +47,10 @@ async function sessions(t) {
   await t.put("/v1/secrets/LOOKS", { value: "a-value-of-some-length", for: ["api.example.com"], days: 7 });
   const schedule = { cron: "30 7 * * MON-FRI", time_zone: "Europe/Zurich" };
   await t.put("/v1/agents/looks", { description: "looks at what is new", task: "Look around.", schedule }, { "If-None-Match": "*" });
-  return { ...at, question: question.id };
+  const { id: sandbox } = await t.post("/v1/sandboxes", { label: "Looked at" });
+  await t.post(`/v1/sandboxes/${sandbox}/execs`, { shell: "mkdir -p src && echo hello > src/notes.txt && echo one > first.txt" });
+  await t.post(`/v1/sandboxes/${sandbox}/snapshots`, { label: "With notes" });
+  return { ...at, question: question.id, sandbox };
 }
 
 const pages = (at) => [
@@ -75,8 +81,24 @@ const pages = (at) => [
   ["rules", "/rules", ".rule-list li", (page) => page.click(".rule >> nth=0 >> .fold-head")],
   ["rules-ask", "/rules#ask", ".explain-form", askRules],
   ["secrets", "/secrets", ".secrets li", openSecret],
+  ["sandboxes", "/sandboxes", ".entry-row", openNewSandbox],
+  ["sandbox-terminal", `/sandboxes/${at.sandbox}`, ".facts-line", openTerminal],
+  ["sandbox-files", `/sandboxes/${at.sandbox}#files`, ".tree li:has-text('first.txt')", (page) => page.click(".tree li:has-text('first.txt')")],
+  ["sandbox-snapshots", `/sandboxes/${at.sandbox}#snapshots`, ".checkpoints li", (page) => page.click("button:has-text('Remove…')")],
   ["none", "/sessions/none", ".failure"],
 ];
+
+async function openNewSandbox(page) {
+  await page.click("button:has-text('Make a sandbox')");
+  await page.click("summary");
+}
+
+async function openTerminal(page) {
+  await page.click("button:has-text('Open a terminal')");
+  await page.waitForSelector(".xterm-rows");
+  await page.keyboard.type("ls -la --color=always / | head -8; echo do''ne\n");
+  await page.waitForFunction(() => document.querySelector(".xterm-rows").textContent.includes("done"));
+}
 
 async function openShare(page) {
   await page.click("button:has-text('Share…')");
