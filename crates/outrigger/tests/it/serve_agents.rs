@@ -1,10 +1,11 @@
 //! Agents of `outrigger serve`: kept in versions, started by people, schedules and webhooks.
 
 use crate::serve::{Served, served};
-use crate::support::until;
+use crate::support::until_within;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 fn put(served: &Served, path: &str, head: &str, body: &Value) -> (u16, Value) {
     served.post_with(path, body, &["--request", "PUT", "--header", head])
@@ -139,7 +140,9 @@ fn a_schedule_starts_an_agent_once() {
     let agent = &agents["data"][0];
     assert_eq!(agent["definition"]["schedule"], schedule);
     assert!(agent["next_ms"].as_u64().unwrap() % 60_000 == 0, "{agents}");
-    let first = until("the minute is over", || opened_by(&served, "schedule"));
+    let first = until_within(Duration::from_secs(90), "the minute is over", || {
+        opened_by(&served, "schedule")
+    });
     assert_eq!((&first["agent"], &first["person"]), (&json!("nightly"), &json!("person:local")));
     // One that comes after it knows that it was begun; what is not to begin any more does not.
     put(&served, "/v1/agents/nightly?owner=user", "If-Match: \"1\"", &json!({}));

@@ -239,13 +239,22 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 }
 
 /// Waits for something that another process does.
-pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    until_within(PATIENCE, what, look)
+}
+
+/// Waits for something that takes its time.
+pub(crate) fn until_within<T>(
+    patience: Duration,
+    what: &str,
+    mut look: impl FnMut() -> Option<T>,
+) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begun.elapsed() < PATIENCE, "in {PATIENCE:?} never: {what}");
+        assert!(begun.elapsed() < patience, "in {patience:?} never: {what}");
         std::thread::sleep(Duration::from_millis(10)); // poll: other processes raise no event for this one
     }
 }
