@@ -16,6 +16,12 @@ def compressed(context, value):
     return gzip.compress(value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
+@schemathesis.serializer("application/x-tar")
+def unpacked(context, value):
+    """Sends what was made up for an archive as it is: it is none."""
+    return value if isinstance(value, bytes) else json.dumps(value).encode()
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     """Waits a second at most for events that do not come, where it would be half a minute each

@@ -161,7 +161,7 @@ enum ArchiveItemKind {
 /// it fails half-way.
 #[utoipa::path(put, path = "/v1/sandboxes/{id}/archive",
     operation_id = "write_sandbox_archive", tag = "sandboxes",
-    request_body(content = String, content_type = "application/x-tar"),
+    request_body(content = Option<String>, content_type = "application/x-tar"),
     params(("id" = String, Path, description = "The sandbox"), PathQuery),
     responses(
         (status = 204, description = "Everything is there"),

@@ -234,7 +234,7 @@ fn body(sandbox: Arc<dyn Sandbox>, path: String, (first, last): (u64, u64)) -> B
 /// a longer one grows piece by piece.
 #[utoipa::path(put, path = "/v1/sandboxes/{id}/files/content",
     operation_id = "write_sandbox_file", tag = "sandboxes",
-    request_body(content = String, content_type = "application/octet-stream"),
+    request_body(content = Option<String>, content_type = "application/octet-stream"),
     params(("id" = String, Path, description = "The sandbox"), WriteQuery),
     responses(
         (status = 204, description = "It is written"),

@@ -21,11 +21,13 @@ pub(super) struct ExecLives {
     file: Option<File>,
     lives: HashMap<ExecId, Generation>,
     order: VecDeque<ExecId>,
+    /// Lines that were appended since the file had no others than these.
+    appended: usize,
 }
 
 impl ExecLives {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, file: None, lives: HashMap::new(), order: VecDeque::new() }
+        Self { path, file: None, lives: HashMap::new(), order: VecDeque::new(), appended: 0 }
     }
 
     /// In which life one was begun; nothing where none was. `begins`: now, unless it was before.
@@ -60,6 +62,10 @@ impl ExecLives {
             file.write_all(format!("{exec} {life}\n").as_bytes())?;
         }
         self.know(exec.clone(), life.clone());
+        self.appended += 1;
+        if self.appended >= EXEC_LIVES_MAX {
+            self.read()?;
+        }
         Ok(Some(life.clone()))
     }
 
@@ -73,8 +79,9 @@ impl ExecLives {
         self.lives.insert(exec, life);
     }
 
-    /// Reads what a server before this one knew, and keeps the newest of it.
+    /// Reads what was written, and keeps the newest of it.
     fn read(&mut self) -> std::io::Result<()> {
+        (self.appended, self.order, self.lives) = Default::default();
         let text = match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             read => read?,
@@ -115,5 +122,14 @@ mod tests {
         assert_eq!(known.life(&exec, None).unwrap().as_ref(), Some(&lives[0]));
         assert_eq!(known.life(&other, None).unwrap(), None);
         assert_eq!(known.life(&other, Some(&lives[1])).unwrap().as_ref(), Some(&lives[1]));
+        // The file does not grow for good, and the newest stay known.
+        for number in 0..3 * EXEC_LIVES_MAX {
+            let exec = ExecId::new(format!("n{number}")).unwrap();
+            known.life(&exec, Some(&lives[0])).unwrap();
+        }
+        assert!(fs::read_to_string(&known.path).unwrap().lines().count() <= 2 * EXEC_LIVES_MAX);
+        let newest = ExecId::new(format!("n{}", 3 * EXEC_LIVES_MAX - 1)).unwrap();
+        assert_eq!(known.life(&newest, None).unwrap().as_ref(), Some(&lives[0]));
+        assert_eq!(known.life(&exec, None).unwrap(), None);
     }
 }
