@@ -47,6 +47,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("store", Floor::At(3)),
     ("tools", Floor::At(3)),
     ("mcp", Floor::At(4)),
+    ("oidc", Floor::At(4)),
     ("engine", Floor::At(4)),
     ("sim", Floor::At(5)),
     ("host-restate", Floor::At(5)),
