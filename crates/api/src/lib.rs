@@ -56,7 +56,8 @@ pub use exec::{
 pub use file::{FileContent, FileInfo, FileKind, FileList};
 pub use journal::JournalPage;
 pub use login::{
-    AnswerLogin, BeginLogin, DeviceLogin, LoginAnswer, LoginRequest, LoginState, PollLogin,
+    AnswerLogin, BeginLogin, DeviceLogin, LoginAnswer, LoginProviderInfo, LoginRequest, LoginState,
+    LoginWays, PollLogin,
 };
 pub use problem::{ProblemCode, ProblemDetails};
 pub use proposal::{

@@ -3,6 +3,22 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// How people log in, beside by a link that the server makes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LoginWays {
+    /// Where they have accounts, if that is known here.
+    pub provider: Option<LoginProviderInfo>,
+}
+
+/// Where people have accounts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LoginProviderInfo {
+    /// What people call it.
+    pub name: String,
+    /// Where a browser begins; `next` says which page of this server it leads to.
+    pub url: String,
+}
+
 /// Begins to let a program in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -92,8 +92,8 @@ pub(crate) async fn sqlite(paths: &Paths) -> Outcome<Sqlite> {
 }
 
 /// Who a person is, and in which groups.
-pub(crate) fn scope(config: &Config, who: &str) -> Outcome<Option<Scope>> {
-    let people = rules::people(&config.policy)?;
+pub(crate) fn scope(paths: &Paths, config: &Config, who: &str) -> Outcome<Option<Scope>> {
+    let people = rules::directory(paths, config)?;
     Ok(who.parse().ok().and_then(|who| people.authenticate(&who)))
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn engine(
     let memory = MemoryService {
         entries: Arc::clone(&store.entries),
         reviews: Arc::clone(&store.reviews),
-        people: rules::people(&config.policy)?,
+        people: rules::directory(paths, config)?,
         served: store.served.clone(),
     };
     let engine = Engine::new(Parts {

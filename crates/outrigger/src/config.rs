@@ -9,6 +9,7 @@ mod directory;
 pub(crate) mod mcp_json;
 mod memory;
 mod model;
+mod oidc;
 mod policy;
 mod provider;
 mod range;
@@ -31,6 +32,7 @@ use self::agents::Agents;
 use self::directory::line_of;
 use self::memory::MemoryFile;
 use self::model::Tokens;
+use self::oidc::OidcFile;
 use self::range::Whole;
 use self::sandbox::SandboxFiles;
 use self::tools::{ServerFile, ServerName};
@@ -42,6 +44,7 @@ pub(crate) use self::agents::{AgentFile, AgentName};
 pub(crate) use self::budget::{Budget, BudgetFile, Dollars, NANOS, limit};
 pub(crate) use self::mcp_json::NamedServers;
 pub(crate) use self::model::{ModelChoice, ModelFile, ProviderModel, SEALED_KEYS};
+pub(crate) use self::oidc::Oidc;
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::provider::Provider;
 pub(crate) use self::retention::{Retention, RetentionFile};
@@ -62,6 +65,7 @@ pub(crate) struct File {
     pub(crate) notify: Notify,
     pub(crate) workspace: WorkspaceFile,
     pub(crate) policy: PolicyFile,
+    pub(crate) oidc: OidcFile,
     pub(crate) budget: BudgetFile,
     pub(crate) memory: MemoryFile,
     pub(crate) skills: Skills,
@@ -202,6 +206,8 @@ pub(crate) struct Config {
     pub(crate) include: Vec<PathBuf>,
     pub(crate) dependency_bytes_max: u64,
     pub(crate) policy: Policy,
+    /// Where people have accounts, if anywhere.
+    pub(crate) oidc: Option<Oidc>,
     pub(crate) budget: Budget,
     /// How much memory and skills may take.
     pub(crate) quotas: Quotas,
@@ -292,6 +298,7 @@ impl Config {
             workspace,
             notify,
             policy: _,
+            oidc,
             memory,
             skills,
             retention,
@@ -299,6 +306,7 @@ impl Config {
             agents,
             budget: _,
         } = file;
+        self.oidc = Oidc::of(oidc)?.or(self.oidc.take());
         self.skills.absorb(skills);
         memory.absorb_into(&mut self.quotas);
         self.retention.absorb(&retention);
@@ -377,7 +385,8 @@ impl Config {
             server.token_env.iter().chain(server.headers_env.values()).cloned().collect()
         };
         let of_servers = self.tools.values().flat_map::<Vec<_>, _>(of_server);
-        let sealed = [SEALED_KEYS.to_owned()];
+        let own = self.oidc.iter().filter_map(|oidc| oidc.secret_env.clone());
+        let sealed = own.chain([SEALED_KEYS.to_owned()]);
         usual.chain(self.model.api_key_env.clone()).chain(of_servers).chain(sealed).collect()
     }
 
@@ -418,6 +427,7 @@ impl Default for Config {
             include: Vec::new(),
             dependency_bytes_max: limits::DEPENDENCY_BYTES_DEFAULT,
             policy: Policy::default(),
+            oidc: None,
             budget: Budget::default(),
             quotas: self::memory::DEFAULT,
             skills: Skills::default(),

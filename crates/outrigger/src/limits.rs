@@ -1,5 +1,19 @@
 //! Every limit of the program, with its unit in its name. The defaults can be configured.
 
+/// What people call a provider of logins where nobody says.
+pub(crate) const OIDC_NAME_DEFAULT: &str = "OpenID";
+/// Hours that a login by a provider lasts.
+pub(crate) const OIDC_HOURS_DEFAULT: u64 = 12;
+/// Logins for which a provider is asked at the same time.
+pub(crate) const OIDC_LOGINS_AT_ONCE: usize = 16;
+/// Characters of what a provider says to a person who was not logged in.
+pub(crate) const OIDC_QUOTED_CHARS_MAX: usize = 200;
+/// People who came by a provider of logins, all that ever did.
+pub(crate) const SIGNED_IN_PEOPLE_MAX: usize = 5_000;
+/// Values of a claim of groups that stand for groups of ours, of one person.
+pub(crate) const SIGNED_IN_GROUPS_MAX: usize = 16;
+/// How long the groups of a login count for what is under way, in milliseconds.
+pub(crate) const SIGNED_IN_GROUPS_MS_MAX: u64 = 7 * 24 * 3_600_000;
 /// Days after which a secret stops being sent, at most.
 pub(crate) const SECRET_DAYS_MAX: u64 = 36_500;
 /// From telling somebody that something waits until that is given up, in milliseconds.

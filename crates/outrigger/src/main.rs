@@ -45,6 +45,7 @@ mod session;
 mod setup;
 mod shell;
 mod show;
+mod signed_in;
 mod skills;
 mod supervisor;
 mod terminal;

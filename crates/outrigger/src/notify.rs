@@ -64,7 +64,7 @@ async fn run(paths: &Paths, what: &Value) -> Result<(), String> {
 async fn post(paths: &Paths, url: &str, what: &Value) -> Result<(), String> {
     let server = endpoint::address(url).ok_or("its address names no host")?;
     let grant = Grant { methods: vec!["POST".to_owned()], ..caller::grant(&server) };
-    let called = caller::call_for(paths, grant, Vec::new()).await;
+    let called = caller::call_for(paths, vec![grant], Vec::new()).await;
     let (http, _) = called.map_err(|failure| failure.message)?;
     match http.post(url, what).await? {
         200..=299 => Ok(()),

@@ -91,7 +91,13 @@ fn kind(schema: &Value) -> String {
             others => format!("{} or {last}", others.join(", ")),
         };
     }
-    let several = |schema: &Value| kind(schema).replacen("string", "strings", 1);
+    let several = |schema: &Value| {
+        let one = kind(schema);
+        match one.strip_prefix("list") {
+            Some(rest) => format!("lists{rest}"),
+            None => one.replacen("string", "strings", 1),
+        }
+    };
     let names: Vec<_> = keys(schema).map(|(name, _)| format!("`{name}`")).collect();
     let plain = match schema["type"].as_str().unwrap() {
         "object" if names.is_empty() => {

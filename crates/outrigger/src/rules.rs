@@ -1,7 +1,7 @@
 //! Takes the configured rules into force, and notices when they change.
 
 use outrigger_engine::{RuleSource, RuleSourceError};
-use outrigger_policy::{AccessRules, Directory, Problems, RulePart, RuleSet, Source};
+use outrigger_policy::{AccessRules, Directory, Principal, Problems, RulePart, RuleSet, Source};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::config::{self, Config, Policy};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
+use crate::session::now_ms;
+use crate::signed_in::SignedIn;
 
 const HINT: &str = "docs/how-to/write-policies.md shows how rules and people are written.";
 
@@ -31,9 +33,10 @@ fn refused(Problems(problems): Problems) -> Failure {
     failure.hint(HINT)
 }
 
-/// What people may do on a server, as the configuration says.
-pub(crate) fn access(policy: &Policy) -> Outcome<AccessRules> {
-    AccessRules::new(&sources(&policy.access, RulePart::Rules)?, &people(policy)?).map_err(refused)
+/// Who there is, as the configuration and the provider of logins say.
+pub(crate) fn directory(paths: &Paths, config: &Config) -> Outcome<Directory> {
+    let people = people(&config.policy)?;
+    Ok(SignedIn::load(paths)?.directory(&people, config.oidc.as_ref(), now_ms()))
 }
 
 /// Texts of rules, not looked at yet.
@@ -46,8 +49,7 @@ pub(crate) fn sources(files: &[PathBuf], part: RulePart) -> Outcome<Vec<Source>>
 /// The rules in force, read again when a file changed that says which they are.
 #[derive(Debug)]
 pub(crate) struct ConfiguredRules {
-    /// Where configuration files are looked for, the weaker first.
-    places: Vec<PathBuf>,
+    paths: Paths,
     loaded: Mutex<LoadedRules>,
 }
 
@@ -55,7 +57,15 @@ pub(crate) struct ConfiguredRules {
 struct LoadedRules {
     rules: RuleSet,
     access: Arc<AccessRules>,
+    /// Who is named in a file of the configuration.
+    named: Directory,
+    /// Who there is, also by what a provider of logins says.
     directory: Directory,
+    signed_in: SignedIn,
+    /// The provider that is believed.
+    issuer: Option<String>,
+    /// When somebody is not believed any more, milliseconds since 1970.
+    changes_ms: u64,
     /// The files that they were read from, as they were right before.
     files: Vec<(PathBuf, Option<Stamp>)>,
 }
@@ -92,9 +102,8 @@ fn stamped(files: impl Iterator<Item = PathBuf>) -> Vec<(PathBuf, Option<Stamp>)
 impl ConfiguredRules {
     /// Reads them. Wrong ones are an error before anything is done.
     pub(crate) fn read(paths: &Paths) -> Outcome<Self> {
-        let places = paths.config_places().to_vec();
-        let loaded = LoadedRules::read(&places)?;
-        Ok(Self { places, loaded: Mutex::new(loaded) })
+        let loaded = LoadedRules::read(paths)?;
+        Ok(Self { paths: paths.clone(), loaded: Mutex::new(loaded) })
     }
 
     /// What people may do on a server now.
@@ -107,50 +116,79 @@ impl ConfiguredRules {
         self.now(|loaded| loaded.directory.clone())
     }
 
+    /// By what agents are judged now.
+    pub(crate) fn in_force(&self) -> Outcome<RuleSet> {
+        self.now(|loaded| loaded.rules.clone())
+    }
+
+    /// Whether a file of the configuration has somebody in a group.
+    pub(crate) fn names(&self, person: &str) -> Outcome<bool> {
+        let Ok(person) = person.parse::<Principal>() else { return Ok(false) };
+        self.now(|loaded| loaded.named.groups.values().any(|members| members.contains(&person)))
+    }
+
+    /// Until when somebody is let in who came by a provider of logins.
+    pub(crate) fn login_ends_ms(&self, person: &str) -> Outcome<Option<u64>> {
+        self.now(|loaded| loaded.signed_in.ends_ms(person, loaded.issuer.as_deref()))
+    }
+
     fn now<T>(&self, of: impl FnOnce(&LoadedRules) -> T) -> Outcome<T> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if !loaded.is_current() {
-            *loaded = LoadedRules::read(&self.places)?;
+            *loaded = LoadedRules::read(&self.paths)?;
         }
         Ok(of(&loaded))
     }
 }
 
 impl LoadedRules {
-    fn read(places: &[PathBuf]) -> Outcome<Self> {
+    fn read(paths: &Paths) -> Outcome<Self> {
         // Looked at before they are read: whoever writes meanwhile is noticed the next time.
-        let configs = stamped(places.iter().cloned());
+        let configs = stamped(paths.config_places().iter().cloned());
         let there: Vec<PathBuf> = configs
             .iter()
             .filter(|(_, stamp)| stamp.is_some())
             .map(|(file, _)| file.clone())
             .collect();
-        let policy = Config::of_files(&there)?.policy;
+        let Config { policy, oidc, .. } = Config::of_files(&there)?;
         let rules = policy.files.iter().chain(&policy.ceiling).chain(&policy.access);
-        let files = stamped(rules.chain(&policy.people).cloned());
+        let rules = rules.chain(&policy.people).cloned();
+        let files = stamped(rules.chain([SignedIn::path(paths)]));
         let files = configs.into_iter().chain(files).collect();
-        let (access, directory) = (Arc::new(access(&policy)?), people(&policy)?);
-        Ok(Self { rules: load(&policy)?, access, directory, files })
+        let (signed_in, now_ms) = (SignedIn::load(paths)?, now_ms());
+        let (texts, named) = read(&policy)?;
+        let directory = signed_in.directory(&named, oidc.as_ref(), now_ms);
+        let access = AccessRules::new(&sources(&policy.access, RulePart::Rules)?, &directory);
+        Ok(Self {
+            rules: RuleSet::new(&texts, directory.clone()).map_err(refused)?,
+            access: Arc::new(access.map_err(refused)?),
+            named,
+            directory,
+            issuer: oidc.map(|oidc| oidc.client.issuer),
+            changes_ms: signed_in.changes_ms(now_ms).unwrap_or(u64::MAX),
+            signed_in,
+            files,
+        })
     }
 
     fn is_current(&self) -> bool {
         let now = |file: &PathBuf| std::fs::metadata(file).ok().map(Stamp::from);
-        self.files.iter().all(|(file, stamp)| now(file) == *stamp)
+        self.files.iter().all(|(file, stamp)| now(file) == *stamp) && now_ms() < self.changes_ms
     }
 }
 
 impl RuleSource for ConfiguredRules {
     fn current(&self) -> Result<RuleSet, RuleSourceError> {
-        self.now(|loaded| loaded.rules.clone()).map_err(|failure| {
+        self.in_force().map_err(|failure| {
             let hint = failure.hints.first().map(|hint| format!(" {hint}")).unwrap_or_default();
             RuleSourceError { reason: failure.message + &hint }
         })
     }
 }
 
-/// Who there is, as the configuration says.
-pub(crate) fn people(policy: &Policy) -> Outcome<Directory> {
-    let directory = policy.people.as_deref().map(directory).transpose()?;
+/// Who is in which group, as the configuration says.
+fn people(policy: &Policy) -> Outcome<Directory> {
+    let directory = policy.people.as_deref().map(written).transpose()?;
     Ok(directory.unwrap_or_default())
 }
 
@@ -165,7 +203,7 @@ pub(crate) fn read(policy: &Policy) -> Outcome<(Vec<Source>, Directory)> {
     Ok((sources, people(policy)?))
 }
 
-fn directory(path: &Path) -> Outcome<Directory> {
+fn written(path: &Path) -> Outcome<Directory> {
     config::parse(&text(path)?, path, HINT)
 }
 

@@ -63,3 +63,7 @@ pub const TERMINAL_LOOK_MS: u64 = 15_000;
 pub const TERMINAL_SIDE_MAX: u16 = 1_000;
 /// Of the reason with which a WebSocket is closed (RFC 6455, 5.5).
 pub const CLOSE_REASON_BYTES_MAX: usize = 120;
+/// From being sent to a provider of logins until a browser has to be back.
+pub const SIGN_IN_MS_MAX: u64 = 10 * 60 * 1_000;
+/// Of the address of a page that a login leads to: it stands in a cookie.
+pub const NEXT_BYTES_MAX: usize = 1_000;

@@ -128,11 +128,19 @@ pub(crate) async fn of_ours(
 pub(crate) async fn person(server: &Server, headers: &HeaderMap) -> Result<Person, RequestError> {
     let (secret, kind) = match bearer(headers) {
         Some(secret) => (secret, KeyKind::Bearer),
-        None => (cookie(headers).ok_or_else(unauthenticated)?, KeyKind::Browser),
+        None => (cookie(headers, COOKIE).ok_or_else(unauthenticated)?, KeyKind::Browser),
     };
     let digest = Digest::of(secret.as_bytes());
-    let found = server.parts.keys.key(&digest, server.now_ms()).await?;
+    let now_ms = server.now_ms();
+    let found = server.parts.keys.key(&digest, now_ms).await?;
     let found = found.filter(|key| key.kind == kind).ok_or_else(unauthenticated)?;
+    // Whoever has an account elsewhere shows now and then that they still have it.
+    if server.parts.logins.ends_ms(&found.person)?.is_some_and(|ends_ms| ends_ms <= now_ms) {
+        let text = format!("the login of {} is over", found.person);
+        return Err(RequestError::new(ProblemCode::Unauthenticated, text).hint(
+            "Log in on the page again: then the keys of your programs are good again, too.",
+        ));
+    }
     let is_program = kind == KeyKind::Bearer;
     Ok(Person { name: found.person, key: found.id, is_program })
 }
@@ -142,10 +150,11 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+/// The cookie of a name.
+pub(crate) fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
     let mut pairs = all.flat_map(|all| all.split(';')).filter_map(|one| one.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
+    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value)
 }
 
 /// What a link has.
@@ -182,18 +191,34 @@ async fn logged_in(server: &Server, link: LinkQuery) -> Result<Response, Request
     if !keys.remove_key(&found.id).await? {
         return Err(used());
     }
-    let of = (KeyKind::Browser, found.person.as_str(), found.label.as_str());
-    let made = new_key(&**keys, of, (now_ms, limits::BROWSER_MS_MAX)).await?;
-    let seconds = limits::BROWSER_MS_MAX / 1_000;
+    browser(server, (&found.person, &found.label), limits::BROWSER_MS_MAX, link.next).await
+}
+
+/// Logs a browser in as somebody, with what is written on its key.
+pub(crate) async fn browser(
+    server: &Server,
+    (person, label): (&str, &str),
+    lives_ms: u64,
+    next: Option<String>,
+) -> Result<Response, RequestError> {
+    let of = (KeyKind::Browser, person, label);
+    let made = new_key(&*server.parts.keys, of, (server.now_ms(), lives_ms)).await?;
+    let seconds = lives_ms / 1_000;
     let secure = if server.parts.origins.is_secure() { "; Secure" } else { "" };
     let cookie = format!(
         "{COOKIE}={}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}",
         made.secret
     );
-    // Only a page of ours: `//elsewhere` would be another site.
-    let next = link.next.filter(|next| next.starts_with('/') && !next.starts_with("//"));
-    let next = next.filter(|next| !next.contains('\\')).unwrap_or_else(|| "/".to_owned());
-    Ok((StatusCode::OK, [(header::SET_COOKIE, cookie)], page::leads_to(&next)).into_response())
+    let next = page::leads_to(&place(next));
+    Ok((StatusCode::OK, [(header::SET_COOKIE, cookie)], next).into_response())
+}
+
+/// A page of ours: `//elsewhere` would be another site, and so would what browsers read as that.
+pub(crate) fn place(next: Option<String>) -> String {
+    let next = next.filter(|next| next.starts_with('/') && !next.starts_with("//"));
+    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'"' | b',' | b';');
+    let next = next.filter(|next| next.len() <= limits::NEXT_BYTES_MAX && next.bytes().all(plain));
+    next.unwrap_or_else(|| "/".to_owned())
 }
 
 pub(crate) fn random() -> Result<[u8; 32], RequestError> {
@@ -220,4 +245,27 @@ pub(crate) async fn logout(
     server.parts.keys.remove_key(&person.key).await?;
     let gone = format!("{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, gone)]).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+
+    #[test]
+    fn a_login_leads_to_pages_of_this_server() {
+        for (next, to) in [
+            ("/device?code=BCDF-GHJK", "/device?code=BCDF-GHJK"),
+            ("/sessions/a#b", "/sessions/a#b"),
+            ("//evil.example", "/"),
+            ("/\\evil.example", "/"),
+            ("/\t/evil.example", "/"),
+            ("https://evil.example", "/"),
+            ("javascript:alert(1)", "/"),
+            ("/\"><script>", "/"),
+            ("", "/"),
+        ] {
+            assert_eq!(place(Some(next.to_owned())), to, "{next}");
+        }
+        assert_eq!((place(None), place(Some("/a".repeat(999)))), ("/".to_owned(), "/".to_owned()));
+    }
 }

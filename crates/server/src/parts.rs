@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    AgentCatalog, SandboxHost, SecretStore, SessionChanges, SessionDisks, SessionHost,
-    SnapshotStore,
+    AgentCatalog, LoginProvider, SandboxHost, SecretStore, SessionChanges, SessionDisks,
+    SessionHost, SnapshotStore,
 };
 
 /// What a server is made of.
@@ -47,6 +47,8 @@ pub struct Services {
     pub scratch: PathBuf,
     /// Keeps secrets.
     pub secrets: Arc<dyn SecretStore>,
+    /// Knows people by an account elsewhere.
+    pub logins: Arc<dyn LoginProvider>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// By which addresses the server is reached.
@@ -76,6 +78,11 @@ impl Origins {
     /// Whether cookies may be sent over TLS alone.
     pub(crate) fn is_secure(&self) -> bool {
         self.first().starts_with("https://")
+    }
+
+    /// Whether it is the host of the one that links name.
+    pub(crate) fn is_first(&self, host: &str) -> bool {
+        self.first().split_once("://").is_some_and(|(_, known)| known == host)
     }
 
     pub(crate) fn has(&self, origin: &str) -> bool {

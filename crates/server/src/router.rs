@@ -17,7 +17,7 @@ use crate::sandboxes::{execs, snapshots};
 use crate::{
     RequestError, Server, agents, approvals, audit, budgets, changes, checkpoints, device, events,
     files, journal, limits, login, memory, metrics, page, people, proposals, rules, sandboxes,
-    secrets, sessions, workspaces,
+    secrets, sessions, sign_in, workspaces,
 };
 
 /// What stands above the generated parts of the document.
@@ -136,6 +136,7 @@ fn open_api() -> OpenApiRouter<Server> {
         .routes(routes!(device::begin))
         .routes(routes!(device::poll))
         .routes(routes!(agents::deliver))
+        .routes(routes!(sign_in::ways))
 }
 
 /// The contract as an OpenAPI document, in JSON.
@@ -161,6 +162,8 @@ pub(crate) fn router(server: Server) -> Router {
     let document = move || async move { ([(axum::http::header::CONTENT_TYPE, json)], document) };
     let open = Router::new()
         .route("/login", get(login::login))
+        .route(sign_in::BEGIN, get(sign_in::begin))
+        .route(sign_in::RETURN, get(sign_in::end))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/openapi.json", get(document));

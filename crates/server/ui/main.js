@@ -75,18 +75,10 @@ function Top({ page, waiting, isIn }) {
   </header>`;
 }
 
+const loadLogin = () => import("./login.js").then((module) => module.LoginPage);
+
 function LoginPage() {
-  return html`<div class="narrow login">
-    <h1 tabindex="-1">You are not logged in</h1>
-    <p>This page shows agents that work with your files, so it only opens for those who have a link from the server itself.</p>
-    <p>On the machine on which Outrigger runs:</p>
-    <ul>
-      <li>If <code>outrigger serve</code> just started, it wrote a link to its terminal. Open that.</li>
-      <li>Otherwise run <code>outrigger keys link</code> there, and open the link that it writes.</li>
-    </ul>
-    <p class="faint">A link is good for a short time only. After that this browser stays logged in until you log out.</p>
-    <p><button class="primary" onClick=${() => location.reload()}>Try again</button></p>
-  </div>`;
+  return html`<div class="narrow login"><h1 tabindex="-1">You are not logged in</h1><${OnDemand} load=${loadLogin} /></div>`;
 }
 
 async function logOut() {

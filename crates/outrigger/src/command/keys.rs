@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, value_parser};
 use outrigger_policy::Principal;
 use outrigger_server::{NewKey, limits, new_key};
-use outrigger_store::{KeyKind, Keys as _, StoredKey};
+use outrigger_store::{KeyKind, Keys as StoredKeys, StoredKey};
 use serde_json::json;
 
 use crate::compose;
@@ -12,6 +12,7 @@ use crate::flags::Output;
 use crate::paths::Paths;
 use crate::session;
 use crate::show::{self, Screen, Tone, inert};
+use crate::signed_in::SignedIn;
 
 const MILLISECONDS_OF_A_DAY: u64 = 24 * 3_600 * 1_000;
 
@@ -78,7 +79,12 @@ pub(crate) struct KeyList {
 #[derive(Debug, Args)]
 pub(crate) struct RevokeKey {
     /// The key, as `outrigger keys ls` names it.
-    id: String,
+    #[arg(required_unless_present = "person", conflicts_with = "person")]
+    id: Option<String>,
+    /// All keys of this person, who is also forgotten where they came by a provider of logins:
+    /// whoever logs in under that name next has it.
+    #[arg(long, value_name = "NAME", value_parser = person)]
+    person: Option<String>,
     #[command(flatten)]
     output: Output,
 }
@@ -116,19 +122,46 @@ pub(crate) async fn execute(paths: &Paths, asked: Keys) -> Outcome<u8> {
             given(&made, &made.secret, asked.output)
         }
         Keys::Ls(asked) => ls(&keys.keys(session::now_ms()).await?, asked.output),
-        Keys::Revoke(asked) => {
-            if !keys.remove_key(&asked.id).await? {
-                let text = format!("there is no key `{}`", inert(&asked.id));
-                return Err(Failure::new(Kind::NotFound, text)
-                    .hint("`outrigger keys ls` lists those that there are."));
-            }
-            Screen::new(asked.output).note(Tone::Good, format!("● {} is revoked", asked.id));
-            if asked.output.json.is_some() {
-                show::line(&json!({ "type": "revoked", "id": asked.id }))?;
-            }
-            Ok(0)
+        Keys::Revoke(asked) => revoke(paths, keys, &asked).await,
+    }
+}
+
+async fn revoke(paths: &Paths, keys: &dyn StoredKeys, asked: &RevokeKey) -> Outcome<u8> {
+    let (ids, forgotten) = match (&asked.id, &asked.person) {
+        (Some(id), _) => (vec![id.clone()], false),
+        (None, person) => {
+            let is_theirs = |key: &StoredKey| Some(&key.person) == person.as_ref();
+            let all = keys.keys(session::now_ms()).await?.into_iter();
+            let ids = all.filter(is_theirs).map(|key| key.id).collect();
+            // First the keys: without its account a name would be anybody's who has one of them.
+            (ids, person.is_some())
+        }
+    };
+    let mut revoked = Vec::new();
+    for id in ids {
+        if keys.remove_key(&id).await? {
+            revoked.push(id);
         }
     }
+    let name = asked.person.as_deref().unwrap_or_default();
+    let forgotten = forgotten && SignedIn::forget(paths, name)?;
+    if revoked.is_empty() && !forgotten {
+        let what = asked.id.as_deref().map(|id| format!("`{}`", inert(id)));
+        let text = format!("there is no key {}", what.unwrap_or_else(|| format!("of {name}")));
+        return Err(Failure::new(Kind::NotFound, text)
+            .hint("`outrigger keys ls` lists those that there are."));
+    }
+    let screen = Screen::new(asked.output);
+    for id in &revoked {
+        screen.note(Tone::Good, format!("● {id} is revoked"));
+        if asked.output.json.is_some() {
+            show::line(&json!({ "type": "revoked", "id": id }))?;
+        }
+    }
+    if forgotten {
+        screen.note(Tone::Good, format!("● {name} is forgotten, and the name is free"));
+    }
+    Ok(0)
 }
 
 /// A key on standard output, where it is shown once.

@@ -58,7 +58,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Policy) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     match asked {
         Policy::Check { files, output } => check(&rules::instead(&config.policy, &files), output),
-        Policy::Explain(asked) => explain::explain(paths, &config, &asked).await,
+        Policy::Explain(asked) => explain::explain(paths, &asked).await,
         Policy::Test { file, rules, output } => test(&config, &file, &rules, output),
     }
 }

@@ -131,7 +131,7 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
 
 /// An agent of this installation.
 async fn agent(paths: &Paths, config: &Config, name: &str) -> Outcome<Agent> {
-    let scope = compose::scope(config, session::WHO)?;
+    let scope = compose::scope(paths, config, session::WHO)?;
     let scope = scope.expect("the person of this machine is one");
     let store = compose::store(paths).await?;
     agents::named(&*store.entries, &scope, config, name).await

@@ -14,6 +14,7 @@ mod jobs;
 mod marks;
 mod sandboxes;
 mod secrets;
+mod sign_in;
 mod triggers;
 mod uploads;
 
@@ -43,6 +44,7 @@ use disks::Disks;
 use host::Host;
 use sandboxes::PersonSandboxes;
 use secrets::HostSecrets;
+use sign_in::HostLogins;
 use triggers::Triggers;
 
 /// How it is served.
@@ -164,6 +166,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         sandboxes,
         scratch: paths.scratch(),
         secrets: Arc::new(HostSecrets::new(Arc::clone(&context), jobs.clone())),
+        logins: Arc::new(HostLogins::new(Arc::clone(&context))?),
         clock: Arc::new(SystemClock),
         origins: origins.clone(),
     };

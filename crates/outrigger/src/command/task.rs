@@ -149,7 +149,7 @@ pub(crate) async fn open(
             sandbox.template = project.template.clone().or(chosen);
         }
     }
-    let told = told_of_skills(config, &store, &task.who).await?;
+    let told = told_of_skills(paths, config, &store, &task.who).await?;
     let (skills, mut labels) = told.unwrap_or_default();
     spec.system.push_str(&skills);
     if let Some(agent) = task.agent {
@@ -202,11 +202,12 @@ pub(super) async fn give_back(paths: &Paths, config: &Config, store: &Store) -> 
 
 /// What the session is told of skills, and what that labels it.
 async fn told_of_skills(
+    paths: &Paths,
     config: &Config,
     store: &Store,
     who: &str,
 ) -> Outcome<Option<(String, BTreeSet<String>)>> {
-    let Some(scope) = compose::scope(config, who)? else { return Ok(None) };
+    let Some(scope) = compose::scope(paths, config, who)? else { return Ok(None) };
     let prompt = skills::prompt(&*store.entries, &scope, &config.skills).await;
     prompt.map_err(|error| Failure::new(Kind::Storage, format!("skills: {error}")))
 }

@@ -43,16 +43,17 @@ pub(crate) async fn call(
     server: &ServerAddress,
     secrets: Vec<SealedSecret>,
 ) -> Outcome<(HttpClient, BTreeMap<String, String>)> {
-    call_for(paths, grant(server), secrets).await
+    call_for(paths, vec![grant(server)], secrets).await
 }
 
-/// A client of HTTP by a caller that is granted this, and what it has there instead of secrets.
+/// A client of HTTP by a caller that is granted these, of which the first says by which proxy, and what it has there instead of secrets.
 pub(crate) async fn call_for(
     paths: &Paths,
-    grant: Grant,
+    grants: Vec<Grant>,
     secrets: Vec<SealedSecret>,
 ) -> Outcome<(HttpClient, BTreeMap<String, String>)> {
-    let network = Network { proxy: proxy_to(&grant), grants: vec![grant], ..Network::default() };
+    let proxy = grants.first().and_then(proxy_to);
+    let network = Network { proxy, grants, ..Network::default() };
     let called = gate(paths)?.call(network, secrets).await;
     let (socket, placeholders) = called.map_err(|error| without(&error))?;
     let path = socket.path();

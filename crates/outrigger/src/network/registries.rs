@@ -43,7 +43,7 @@ impl<'a> GateRoute<'a> {
         let methods = vec!["GET".to_owned()];
         let private = reach == HostReach::Any;
         let grant = Grant { methods, private, ..caller::grant(&server) };
-        let called = caller::call_for(self.paths, grant, Vec::new()).await;
+        let called = caller::call_for(self.paths, vec![grant], Vec::new()).await;
         let (http, _) = called.map_err(|failure| failure.message)?;
         if callers.len() >= limits::REGISTRY_HOSTS_MAX {
             callers.remove(0);

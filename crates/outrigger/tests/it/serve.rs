@@ -16,13 +16,24 @@ pub(crate) struct Served {
     link: String,
     dir: PathBuf,
     script: String,
+    variables: &'static [(&'static str, &'static str)],
 }
 
 impl Served {
     pub(crate) fn new(world: World, dir: &Path, script: &str) -> Self {
-        let (process, url, link) = begin(&world, dir, script, "127.0.0.1:0");
+        Self::with(world, dir, script, &[])
+    }
+
+    /// One with these variables in its environment.
+    pub(crate) fn with(
+        world: World,
+        dir: &Path,
+        script: &str,
+        variables: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        let (process, url, link) = begin(&world, dir, script, ("127.0.0.1:0", variables));
         let (dir, script) = (dir.to_owned(), script.to_owned());
-        let served = Self { world, process, url, link, dir, script };
+        let served = Self { world, process, url, link, dir, script, variables };
         served.login();
         served
     }
@@ -32,7 +43,8 @@ impl Served {
         self.process.signal(Signal::KILL);
         until("it is dead", || self.process.has_ended().then_some(()));
         let address = self.url.strip_prefix("http://").unwrap();
-        self.process = begin(&self.world, &self.dir, &self.script, address).0;
+        let at = (address, self.variables);
+        self.process = begin(&self.world, &self.dir, &self.script, at).0;
     }
 
     /// Tells the server to end.
@@ -98,10 +110,15 @@ impl Served {
     }
 }
 
-fn begin(world: &World, dir: &Path, script: &str, at: &str) -> (Running, String, String) {
+fn begin(
+    world: &World,
+    dir: &Path,
+    script: &str,
+    (at, variables): (&str, &[(&str, &str)]),
+) -> (Running, String, String) {
     let dir = dir.display().to_string();
     let args = ["serve", "--listen", at, "--dir", &dir, "--script", script, "--json"];
-    let mut process = world.start(&args);
+    let mut process = world.start_with(&args, variables);
     let mut first = String::new();
     BufReader::new(process.stdout()).read_line(&mut first).unwrap();
     let said: Value = serde_json::from_str(&first).unwrap_or_else(|_| {

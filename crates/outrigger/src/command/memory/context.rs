@@ -31,8 +31,8 @@ pub(crate) struct MemoryContext {
 impl MemoryContext {
     pub(crate) async fn open(paths: &Paths, output: Output) -> Outcome<Self> {
         let config = Config::of_files(paths.configs())?;
-        let scope =
-            compose::scope(&config, session::WHO)?.expect("the person of this machine is one");
+        let scope = compose::scope(paths, &config, session::WHO)?
+            .expect("the person of this machine is one");
         let store = compose::store(paths).await?;
         let screen = Screen::new(output);
         let json = output.json.is_some();

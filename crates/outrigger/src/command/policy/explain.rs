@@ -6,12 +6,12 @@ use outrigger_engine::{Clock, JudgedEffect, SystemClock};
 use outrigger_policy::{Approvers, Explanation, Left, Rule, RuleSet, Says, Situation, Verdict};
 use serde_json::{Value, json};
 
-use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::paths::Paths;
+use crate::rules::ConfiguredRules;
 use crate::show::{self, inert};
-use crate::{compose, rules, session};
+use crate::{compose, session};
 
 /// A situation, described or taken out of a session.
 #[derive(Debug, Args)]
@@ -139,8 +139,8 @@ impl From<Trigger> for outrigger_policy::Trigger {
     }
 }
 
-pub(crate) async fn explain(paths: &Paths, config: &Config, asked: &Explain) -> Outcome<u8> {
-    let set = rules::load(&config.policy)?;
+pub(crate) async fn explain(paths: &Paths, asked: &Explain) -> Outcome<u8> {
+    let set = ConfiguredRules::read(paths)?.in_force()?;
     let found = match (&asked.session, asked.effect, asked.action) {
         (Some(session), Some(effect), _) => recorded(paths, session, Seq(effect)).await?,
         (_, _, Some(action)) => {
