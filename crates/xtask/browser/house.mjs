@@ -1,18 +1,22 @@
 // What checks happen in: a world with a server, and a browser that is logged in there.
 import { page, profile } from "./browser.mjs";
+import { AccountProvider } from "./provider.mjs";
 import { SCRIPT } from "./script.mjs";
 import { Server } from "./server.mjs";
 import { World } from "./world.mjs";
 
 export class House {
-  constructor(program, root, browser, { people } = {}) {
+  constructor(program, root, browser, { people, provider } = {}) {
     this.browser = browser;
     this.profiles = [];
+    this.hasProvider = provider;
     this.world = new World(program, root, SCRIPT, { people });
   }
 
   async serve(listen) {
+    if (this.hasProvider) this.provider ??= await AccountProvider.begin(this.world);
     this.server = await Server.begin(this.world, listen);
+    this.provider?.serve(this.server.url);
   }
 
   /// Opens a profile; unless told otherwise, its link logs it in.
@@ -35,6 +39,7 @@ export class House {
   async leave() {
     for (const context of this.profiles) await context.close().catch(() => {});
     const how = await this.server?.end();
+    this.provider?.end();
     const log = this.world.read("server.log");
     await this.world.remove();
     if (how !== 0) throw new Error(`the server ended with ${how} when it was told to: ${log.slice(-1_000)}`);

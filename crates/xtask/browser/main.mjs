@@ -20,6 +20,7 @@ import * as login from "./checks/login.mjs";
 import * as long from "./checks/long.mjs";
 import * as looks from "./checks/looks.mjs";
 import * as memory from "./checks/memory.mjs";
+import * as oidc from "./checks/oidc.mjs";
 import * as people from "./checks/people.mjs";
 import * as proposals from "./checks/proposals.mjs";
 import * as rules from "./checks/rules.mjs";
@@ -32,7 +33,7 @@ import * as tabs from "./checks/tabs.mjs";
 
 // In this order. Those that say `alone` have a house of their own: they kill the server, log out,
 // or count everything.
-const CHECKS = { login, device, session, changes, files, memory, proposals, budgets, approvals, sharing, people, rules, agents, secrets, sandboxes, keyboard, tabs, killed, hostile, looks, list, long };
+const CHECKS = { login, oidc, device, session, changes, files, memory, proposals, budgets, approvals, sharing, people, rules, agents, secrets, sandboxes, keyboard, tabs, killed, hostile, looks, list, long };
 
 const { values: asked } = parseArgs({
   options: {

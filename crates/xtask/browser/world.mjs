@@ -19,6 +19,7 @@ export class World {
   constructor(program, root, script, { people } = {}) {
     this.program = program;
     this.root = root;
+    this.variables = {};
     fs.rmSync(root, { recursive: true, force: true });
     for (const name of ["home", "config", "cache", "state", "data", "repo"]) fs.mkdirSync(this.at(name), { recursive: true });
     this.write("rules.cedar", RULES);
@@ -34,6 +35,11 @@ export class World {
 
   at(name) {
     return path.join(this.root, name);
+  }
+
+  /// Adds to the configuration, for the next server.
+  configure(text) {
+    fs.appendFileSync(this.at("config.toml"), text);
   }
 
   write(name, text) {
@@ -55,6 +61,7 @@ export class World {
       OUTRIGGER_DATA_DIR: this.at("data"),
       OUTRIGGER_CONFIG: this.at("config.toml"),
       GIT_CONFIG_NOSYSTEM: "1",
+      ...this.variables,
     };
   }
 
