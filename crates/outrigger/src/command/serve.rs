@@ -172,8 +172,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     };
     let link = link(store, &origins).await?;
     let (end, ends) = watch::channel(false);
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let told_to_end = told_to_end().map_err(failed)?;
     tell(&screen, &asked, &origins, &link)?;
     let went_on = async {
         let went_on = host.go_on().await;
@@ -185,10 +184,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     };
     let serving = outrigger_server::serve(Server::new(parts, ends), listener);
     let stopped = async {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        told_to_end.await;
         screen.note(Tone::Detail, ENDS);
         let _ = end.send(true);
         // A request that does not end in time ends with the process.
@@ -205,6 +201,18 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     };
     // The jobs are tasks of it.
     Box::pin(tokio::task::LocalSet::new().run_until(whole)).await.map(|()| 0)
+}
+
+/// Over when this process is told to end, from now on.
+fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
 }
 
 /// What everything that serves has, after whoever begins it was asked what has to be asked.
