@@ -59,6 +59,18 @@ pub(crate) struct Global {
         display_order = 901
     )]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Keep the store in this database of PostgreSQL, as
+    /// `postgres:///outrigger?host=/run/postgresql`, instead of in a file of SQLite.
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "OUTRIGGER_DATABASE",
+        hide_env_values = true,
+        help_heading = "Everywhere",
+        display_order = 902
+    )]
+    pub(crate) database: Option<String>,
     /// Go to this server (`outrigger context ls`), or with `local` to none.
     #[arg(
         long,
@@ -67,7 +79,7 @@ pub(crate) struct Global {
         env = "OUTRIGGER_SERVER",
         hide_env_values = true,
         help_heading = "Everywhere",
-        display_order = 902
+        display_order = 903
     )]
     pub(crate) server: Option<String>,
 }

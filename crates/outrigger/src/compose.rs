@@ -9,7 +9,7 @@ use outrigger_sandbox::{Backend, CreateSpec, Networks};
 use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native, SpawnerLauncher, is_of_project};
 use outrigger_store::entries::{Entries, Reviews};
-use outrigger_store::{Accounts, Blobs, Journal, Settings, Sqlite};
+use outrigger_store::{Accounts, Blobs, Database, DatabaseAddress, Journal, Settings};
 use outrigger_tools::namespace::MOUNTS;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -41,7 +41,7 @@ pub(crate) struct Store {
     pub(crate) entries: Arc<dyn Entries>,
     pub(crate) reviews: Arc<dyn Reviews>,
     /// All of it as what it is, for its upkeep.
-    pub(crate) sqlite: Arc<Sqlite>,
+    pub(crate) database: Arc<Database>,
     /// What of it is served into sandboxes.
     pub(crate) served: ServedTrees,
     /// The rules, once an engine over it was judged by them.
@@ -63,7 +63,7 @@ impl Store {
 
 /// Opens the store; makes it if there is none.
 pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
-    let opened = sqlite(paths).await?;
+    let opened = database(paths).await?;
     let blobs = Arc::new(opened.blobs().clone());
     let opened = Arc::new(opened);
     Ok(Store {
@@ -72,21 +72,25 @@ pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
         accounts: Arc::clone(&opened) as _,
         entries: Arc::clone(&opened) as _,
         reviews: Arc::clone(&opened) as _,
-        sqlite: opened,
+        database: opened,
         served: ServedTrees::default(),
         rules: Arc::default(),
     })
 }
 
-/// Opens the store as the SQLite database that it is.
-pub(crate) async fn sqlite(paths: &Paths) -> Outcome<Sqlite> {
+/// Opens the store as the database that it is.
+pub(crate) async fn database(paths: &Paths) -> Outcome<Database> {
     paths.prepare()?;
     // Where the configuration is wrong, whatever writes memory says so before it does.
     let quotas = Config::of_files(paths.configs()).unwrap_or_default().quotas;
     let settings = Settings { quotas, ..Settings::default() };
-    Sqlite::open(paths.harness(), settings).await.map_err(|error| {
+    Database::open(paths.harness(), paths.database(), settings).await.map_err(|error| {
         let mut failure = Failure::from(error);
-        failure.message = format!("{}: {}", paths.data().display(), failure.message);
+        let place = match paths.database() {
+            DatabaseAddress::Sqlite => paths.data().display().to_string(),
+            DatabaseAddress::Postgres(address) => address.to_string(),
+        };
+        failure.message = format!("{place}: {}", failure.message);
         failure
     })
 }
@@ -295,7 +299,7 @@ pub(crate) fn engine(
 /// The way out of the sandboxes of these backends.
 pub(crate) fn egress(paths: &Paths, store: &Store, backends: &Backends) -> Outcome<GateEgress> {
     let (networks, mirrors) = (backends.networks.clone(), network::mirrors());
-    let secrets = Arc::clone(&store.sqlite) as _;
+    let secrets = Arc::clone(&store.database) as _;
     Ok(GateEgress::new(network::caller::gate(paths)?, networks, mirrors, secrets))
 }
 

@@ -112,7 +112,8 @@ fn prepared(
     cli: &mut cli::Cli,
 ) -> exit::Outcome<(paths::Paths, Option<outrigger_client::ServerClient>)> {
     let global = &cli.global;
-    let paths = paths::Paths::resolve(global.data_dir.clone(), global.config.clone())?;
+    let paths = paths::Paths::resolve(global.data_dir.clone(), global.config.clone())?
+        .with_database(global.database.as_deref())?;
     if let Some(server) = cli.server(&paths)? {
         return Ok((paths, Some(server)));
     }

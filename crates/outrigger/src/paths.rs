@@ -1,6 +1,7 @@
 //! Where things are kept: the XDG base directories, resolved once.
 
 use outrigger_agent::Digest;
+use outrigger_store::{DatabaseAddress, PostgresAddress};
 use std::env;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -23,6 +24,7 @@ pub(crate) struct Paths {
     harness: PathBuf,
     configs: Vec<PathBuf>,
     config_places: Vec<PathBuf>,
+    database: DatabaseAddress,
     /// Whether the one place was named.
     is_named: bool,
     /// Who starts programs, for a process that is confined.
@@ -62,9 +64,25 @@ impl Paths {
             harness,
             configs: there.cloned().collect(),
             config_places,
+            database: DatabaseAddress::Sqlite,
             is_named: named,
             supervisor: None,
         })
+    }
+
+    /// These places with the store in a database elsewhere, if one was named.
+    pub(crate) fn with_database(self, address: Option<&str>) -> Outcome<Self> {
+        let Some(address) = address.filter(|text| !text.is_empty()) else { return Ok(self) };
+        // Not shown: somebody may have put a password there.
+        let address = address.parse::<PostgresAddress>().map_err(|error| {
+            Failure::new(Kind::Usage, format!("--database (OUTRIGGER_DATABASE): {error}"))
+        })?;
+        Ok(Self { database: DatabaseAddress::Postgres(address), ..self })
+    }
+
+    /// Where the database of the store is.
+    pub(crate) fn database(&self) -> &DatabaseAddress {
+        &self.database
     }
 
     /// These places for a process that has others started.
@@ -102,6 +120,9 @@ impl Paths {
         command.arg("--data-dir").arg(&self.data);
         if let Some(config) = self.named_config() {
             command.arg("--config").arg(config);
+        }
+        if let DatabaseAddress::Postgres(address) = &self.database {
+            command.arg("--database").arg(address.as_str());
         }
         command.args(args);
         command

@@ -27,12 +27,13 @@ pub(crate) async fn verify(
     Name(session): Name,
 ) -> Result<Json<AuditReport>, RequestError> {
     let session = server.session(&person, &session, AccessAction::View).await?;
-    let (store, runtime) = (server.parts.store.clone(), Handle::current());
+    let (store, database) = (server.parts.store.clone(), server.parts.database.clone());
+    let runtime = Handle::current();
     let asked = AuditRequest { session: Some(session), ..AuditRequest::default() };
     // Hashing is work for a processor.
     let verified = tokio::task::spawn_blocking(move || {
         runtime.block_on(async {
-            let audit = Audit::open(&store).await?;
+            let audit = Audit::open(&store, &database).await?;
             audit.verify(&asked, &Arc::default()).await
         })
     });

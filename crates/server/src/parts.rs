@@ -2,7 +2,7 @@
 
 use outrigger_engine::{AccountDefaults, Clock, Engine};
 use outrigger_store::entries::{Entries, Reviews};
-use outrigger_store::{Accounts, Journal, Keys};
+use outrigger_store::{Accounts, DatabaseAddress, Journal, Keys};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub struct Services {
     pub usual: AccountDefaults,
     /// The directory of the store, for its audit.
     pub store: PathBuf,
+    /// Where the store's database is.
+    pub database: DatabaseAddress,
     /// Opens and drives sessions.
     pub host: Arc<dyn SessionHost>,
     /// Knows the agents.

@@ -133,11 +133,6 @@ impl BlobDirectory {
         }
     }
 
-    /// Stores bytes, for a caller that may block.
-    pub(crate) fn keep(&self, mut bytes: &[u8]) -> Result<Digest, Error> {
-        Ok(self.store(&mut bytes)?.digest)
-    }
-
     /// Stores what must have that name, for a caller that may block.
     pub(crate) fn store_as(&self, digest: &Digest, reader: &mut dyn Read) -> Result<(), Error> {
         let stored = self.store(reader)?;

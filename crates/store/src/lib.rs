@@ -2,7 +2,7 @@
 //! blobs that are too large for it. Beside it the [`entries`] of memory and skills.
 //!
 //! Owns the two ports [`Journal`] and [`Blobs`], their home on one machine
-//! ([`Sqlite`], with its [`BlobDirectory`]), one in memory ([`Memory`]) for
+//! ([`Database`], with its [`BlobDirectory`]), one in memory ([`Memory`]) for
 //! simulations, the suite in [`conformance`] that each passes, and the [`Audit`] that reads
 //! what the log of [`outrigger_audit`] is verified against. Also the [`Accounts`] that
 //! sessions are charged to, because only here many sessions are seen at once. Must never
@@ -16,6 +16,7 @@
 mod blob_directory;
 mod book;
 pub mod conformance;
+mod database;
 mod error;
 mod event;
 mod files;
@@ -23,9 +24,12 @@ pub mod limits;
 mod memory;
 mod port;
 mod sql;
-mod sqlite;
 
 pub use blob_directory::BlobDirectory;
+pub use database::{
+    AddressError, Audit, AuditRequest, Database, DatabaseAddress, DatabaseBlobs, PostgresAddress,
+    Settings, Space, UnnamedBlob, transfer,
+};
 pub use error::{BudgetRefusal, Error, ErrorSource, Responsibility, Retry};
 pub use memory::Memory;
 pub use port::{
@@ -35,4 +39,3 @@ pub use port::{
 };
 pub use sql::log::prove::EventText;
 pub use sql::schema::FORMAT;
-pub use sqlite::{Audit, AuditRequest, Settings, Space, Sqlite, UnnamedBlob, transfer};

@@ -127,3 +127,21 @@ pub const SNIPPET_BYTES_MAX: usize = 240;
 pub const SHRED_WAIT_MS: u64 = 500;
 /// Changes of entries that one commit takes together.
 pub const BATCH_CHANGES_MAX: usize = 128;
+
+/// The longest word that PostgreSQL's index takes, in bytes (its textsearch limits say 2 KiB).
+pub const WORD_BYTES_MAX: usize = 2_000;
+
+/// The last place that it knows of a word; what stands behind it is not found.
+pub const WORD_PLACES_MAX: usize = 16_383;
+
+/// How large the words of one file may be in it, in bytes: it takes less than 1 MiB.
+pub const WORDS_BYTES_MAX: usize = 512 << 10;
+
+/// About what it takes for a word, and for each of its places, in bytes.
+pub const WORD_PLACE_BYTES: usize = 8;
+
+/// How much of a blob is in one row of PostgreSQL, in bytes.
+pub const BLOB_PIECE_BYTES: usize = 1 << 20;
+
+/// How many statements a connection to PostgreSQL keeps prepared.
+pub const STATEMENTS_KEPT: usize = 256;

@@ -46,9 +46,9 @@ fn step(name: &'static str, typed: &str) -> Step {
 /// The steps, in the order in which CI runs them.
 fn steps(has_nextest: bool) -> Vec<Step> {
     let tests = if has_nextest {
-        "cargo xtask docker cargo nextest run --workspace --no-fail-fast"
+        "cargo xtask docker cargo xtask postgres cargo nextest run --workspace --no-fail-fast"
     } else {
-        "cargo xtask docker cargo test --workspace --lib --bins --tests --examples --no-fail-fast"
+        "cargo xtask docker cargo xtask postgres cargo test --workspace --lib --bins --tests --examples --no-fail-fast"
     };
     vec![
         step("format", "cargo fmt --all --check"),
@@ -146,13 +146,13 @@ mod tests {
             tidy: cargo xtask tidy
             layers: cargo xtask layers
             subjects: cargo xtask subjects
-            tests: cargo xtask docker cargo nextest run --workspace --no-fail-fast
+            tests: cargo xtask docker cargo xtask postgres cargo nextest run --workspace --no-fail-fast
             tests of docs: cargo test --workspace --doc
         "#]]
         .assert_eq(&typed(true));
         assert!(
             typed(false)
-                .contains("tests: cargo xtask docker cargo test --workspace --lib --bins --tests")
+                .contains("tests: cargo xtask docker cargo xtask postgres cargo test --workspace --lib --bins --tests")
         );
     }
 

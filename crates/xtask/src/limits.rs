@@ -48,3 +48,9 @@ pub(crate) const BROWSER_SECONDS_MAX: u64 = 900;
 pub(crate) const SCHEMATHESIS_SECONDS_MAX: u64 = 5_400;
 /// How many seeds of it can be asked for.
 pub(crate) const SCHEMATHESIS_SEEDS_MAX: i64 = 1_000;
+/// From the start of a server of PostgreSQL until it answers.
+pub(crate) const POSTGRES_START_MS_MAX: u64 = 60_000;
+/// From asking it to end until it is killed.
+pub(crate) const POSTGRES_END_MS_MAX: u64 = 30_000;
+/// Between two looks at it.
+pub(crate) const POSTGRES_PAUSE_MS: u64 = 50;

@@ -16,6 +16,7 @@ mod imports;
 mod layers;
 mod limits;
 mod mutants;
+mod postgres;
 mod projects;
 mod qemu;
 mod schemathesis;
@@ -83,6 +84,13 @@ enum Task {
         /// a program's name.
         #[arg(long)]
         runtime: Option<String>,
+        /// The command.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<String>,
+    },
+    /// Runs a command with a server of PostgreSQL of its own: `postgres cargo nextest run`.
+    #[command(disable_help_flag = true)]
+    Postgres {
         /// The command.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<String>,
@@ -164,6 +172,8 @@ enum Error {
     #[error(transparent)]
     Docker(#[from] docker::Error),
     #[error(transparent)]
+    Postgres(#[from] postgres::Error),
+    #[error(transparent)]
     Projects(#[from] projects::Error),
     #[error(transparent)]
     Suite(#[from] suite::Error),
@@ -231,6 +241,10 @@ fn run(task: Task) -> Result<u8, Error> {
             drop(out);
             let command = Child::new(command);
             Ok(docker::run_with(runtime.as_deref(), &command, &mut std::io::stderr())?)
+        }
+        Task::Postgres { command } => {
+            drop(out);
+            Ok(postgres::run(&Child::new(command), &mut std::io::stderr())?)
         }
         // Children print between our own lines, so the lock must not be held.
         Task::Fuzz { seconds, target } => {

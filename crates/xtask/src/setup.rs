@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::child::{self, Child, code};
+use crate::postgres;
 
 /// Why nothing was installed.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,8 @@ enum Sign {
     StaticC,
     /// Python has this module.
     Python(&'static str),
+    /// PostgreSQL's programs are where they are found.
+    Postgres,
 }
 
 /// A package, and what of the tests needs it.
@@ -152,6 +155,12 @@ const NEEDS: &[Need] = &[
         fedora: "curl",
         purpose: "what a sandbox with a network reaches",
     },
+    Need {
+        sign: Sign::Postgres,
+        debian: "postgresql",
+        fedora: "postgresql-server",
+        purpose: "the store on PostgreSQL",
+    },
 ];
 
 /// Whose packages a system has.
@@ -229,6 +238,7 @@ impl fmt::Display for Missing {
                 Sign::File(path) => path.to_owned(),
                 Sign::StaticC => "libc.a".to_owned(),
                 Sign::Python(module) => format!("python3's {module}"),
+                Sign::Postgres => "initdb".to_owned(),
             };
             writeln!(f, "missing: {name}, for {}", need.purpose)?;
         }
@@ -240,6 +250,7 @@ fn is_there(sign: Sign) -> bool {
     match sign {
         Sign::Programs(programs) => programs.iter().all(|program| find(program).is_some()),
         Sign::File(path) => Path::new(path).exists(),
+        Sign::Postgres => postgres::programs().is_some(),
         Sign::StaticC => {
             let asked = std::process::Command::new("cc").arg("-print-file-name=libc.a").output();
             // Where there is none it says the name as it was asked.

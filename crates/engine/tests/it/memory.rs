@@ -10,7 +10,7 @@ use outrigger_store::entries::{
     EntryListing, EntryPath, EntryPrecondition, EntryStat, Error, Hit, Reviews, Search, Settings,
     Version, Via,
 };
-use outrigger_store::{Journal, Sqlite, load_all};
+use outrigger_store::{Database, Journal, load_all};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::world::{World, drive, results};
 /// Entries whose next change is made and never answered, as if its caller had died.
 #[derive(Debug)]
 pub(crate) struct Dying {
-    pub(crate) inner: Arc<Sqlite>,
+    pub(crate) inner: Arc<Database>,
     armed: AtomicBool,
     made: Notify,
 }
@@ -120,7 +120,13 @@ impl MemoryWorld {
     pub(crate) async fn new() -> Self {
         let place = tempfile::tempdir().unwrap();
         let inner = Arc::new(
-            Sqlite::open(place.path(), outrigger_store::Settings::default()).await.unwrap(),
+            Database::open(
+                place.path(),
+                &outrigger_store::DatabaseAddress::Sqlite,
+                outrigger_store::Settings::default(),
+            )
+            .await
+            .unwrap(),
         );
         let reviews = Arc::clone(&inner) as _;
         let store = Arc::new(Dying { inner, armed: AtomicBool::new(false), made: Notify::new() });

@@ -95,7 +95,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Audit) -> Outcome<u8> {
         }
         Audit::Prove { session, seq, out, without_text, output } => {
             let text = if without_text { EventText::LeftOut } else { EventText::Included };
-            let audit = outrigger_store::Audit::open(paths.harness()).await?;
+            let audit = outrigger_store::Audit::open(paths.harness(), paths.database()).await?;
             let session = find(paths, &audit, &session).await?;
             let proof = audit.prove(&session, seq.map(Seq), text).await.map_err(uncovered)?;
             prove(&proof, out.as_deref(), output)
@@ -104,7 +104,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Audit) -> Outcome<u8> {
 }
 
 async fn verify(paths: &Paths, asked: Verify) -> Outcome<u8> {
-    let audit = outrigger_store::Audit::open(paths.harness()).await?;
+    let audit = outrigger_store::Audit::open(paths.harness(), paths.database()).await?;
     let session = match &asked.session {
         Some(name) => Some(find(paths, &audit, name).await?),
         None => None,
@@ -178,11 +178,11 @@ async fn checkpoint(
     output: Output,
 ) -> Outcome<u8> {
     // A store is not made for the sake of a checkpoint.
-    let audit = outrigger_store::Audit::open(paths.harness()).await?;
+    let audit = outrigger_store::Audit::open(paths.harness(), paths.database()).await?;
     if let Some(path) = out {
         continues(&audit, path).await?;
     }
-    let store = compose::sqlite(paths).await?;
+    let store = compose::database(paths).await?;
     let made = store.checkpoint().await;
     store.close().await;
     let note = made?;

@@ -52,7 +52,7 @@ pub(crate) async fn backup(paths: &Paths, asked: Backup) -> Outcome<u8> {
     let key = if with_key { SigningKey::Included } else { SigningKey::LeftOut };
     let new = NewFile::create(&file)?;
     let patches = paths.patches();
-    let work = transfer::backup(&store.sqlite, new.parts()?, &patches, key, now_ms());
+    let work = transfer::backup(&store.database, new.parts()?, &patches, key, now_ms());
     let report = screen.during("copying", work).await?;
     new.finish()?;
     if output.json.is_some() {
@@ -87,6 +87,12 @@ fn held(report: &Report) -> String {
 
 pub(crate) async fn restore(paths: &Paths, asked: Restore) -> Outcome<u8> {
     let Restore { file, output } = asked;
+    if !paths.database().is_sqlite() {
+        let text = "a backup is of SQLite, and is not restored into PostgreSQL";
+        return Err(
+            Failure::new(Kind::Usage, text).hint("Leave --database and OUTRIGGER_DATABASE away.")
+        );
+    }
     paths.prepare()?;
     let own = paths.harness();
     if let Some(there) = PARTS.iter().map(|name| own.join(name)).find(|path| path.exists()) {
@@ -123,9 +129,9 @@ pub(crate) async fn export(paths: &Paths, name: &str, file: &Path, output: Outpu
     let store = compose::store(paths).await?;
     let named = session::find(&*store.journal, name).await?.session;
     let mut sessions = vec![named.clone()];
-    sessions.extend(store.sqlite.below(&named).await?.into_iter().map(|(session, _)| session));
+    sessions.extend(store.database.below(&named).await?.into_iter().map(|(session, _)| session));
     let new = NewFile::create(file)?;
-    let events = transfer::export(&store.sqlite, &sessions, new.parts()?).await?;
+    let events = transfer::export(&store.database, &sessions, new.parts()?).await?;
     new.finish()?;
     told("exported", &sessions, output)?;
     let what = format!("● session {named} with {} in {}", count(events, "event"), file.display());
@@ -138,7 +144,7 @@ pub(crate) async fn import(paths: &Paths, file: &Path, output: Output) -> Outcom
     let store = compose::store(paths).await?;
     let room =
         tempfile::tempdir_in(paths.harness()).map_err(|error| failed(paths.harness(), &error))?;
-    let taken = transfer::import(&store.sqlite, opened, room.path()).await;
+    let taken = transfer::import(&store.database, opened, room.path()).await;
     let sessions = taken.map_err(|error| match error {
         outrigger_store::Error::Conflict { session, .. } => {
             Failure::new(Kind::Conflict, format!("there is a session {session} already"))

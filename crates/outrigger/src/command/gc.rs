@@ -78,9 +78,9 @@ pub(crate) async fn execute(paths: &Paths, asked: Gc) -> Outcome<u8> {
                 gone(&path)?;
             }
         }
-        store.sqlite.remove_blobs(after.blobs.clone()).await?;
+        store.database.remove_blobs(after.blobs.clone()).await?;
         if after.space.free_bytes >= limits::FREE_BYTES_MAX {
-            screen.during("making the database smaller", store.sqlite.compact()).await?;
+            screen.during("making the database smaller", store.database.compact()).await?;
         }
         after.sessions = plan.sessions;
         (after, disks(paths, &config, &store, GcMode::Destroy).await)
@@ -125,8 +125,8 @@ impl Plan {
                 patches.push((path, bytes));
             }
         }
-        let blobs = store.sqlite.unnamed_blobs().await?;
-        Ok(Self { sessions, patches, blobs, space: store.sqlite.space().await? })
+        let blobs = store.database.unnamed_blobs().await?;
+        Ok(Self { sessions, patches, blobs, space: store.database.space().await? })
     }
 
     /// How many bytes that frees, as far as it can be said before.

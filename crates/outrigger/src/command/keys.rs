@@ -102,7 +102,7 @@ impl Keys {
 
 pub(crate) async fn execute(paths: &Paths, asked: Keys) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let keys = &*store.sqlite;
+    let keys = &*store.database;
     let make = async |kind, owner: &KeyOwner, label: &str, lives_ms| {
         let of = (kind, owner.person.as_deref().unwrap_or(session::WHO), label);
         let made = new_key(keys, of, (session::now_ms(), lives_ms)).await;

@@ -130,7 +130,7 @@ async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
     })?;
     let value = hidden_value(&name, output).await?;
     let store = compose::store(paths).await?;
-    let keeper = SecretKeeper::new(paths, &*store.sqlite, session::WHO);
+    let keeper = SecretKeeper::new(paths, &*store.database, session::WHO);
     let kept = keeper.set(terms, value).await?;
     if kept.sealed.terms.verifies && kept.sealed.terms.places.is_empty() {
         let text = format!("● {name} is kept, and verifies what is sent to webhooks that name it");
@@ -172,7 +172,7 @@ async fn hidden_value(name: &str, output: Output) -> Outcome<SecretValue> {
 
 async fn rotate(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let keeper = SecretKeeper::new(paths, &*store.sqlite, session::WHO);
+    let keeper = SecretKeeper::new(paths, &*store.database, session::WHO);
     keeper.existing(name).await?;
     let kept = keeper.rotate(name, hidden_value(name, output).await?).await?;
     told(&kept, &format!("● {name} has another value now"), output)?;
@@ -181,14 +181,14 @@ async fn rotate(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
 
 async fn revoke(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let kept = SecretKeeper::new(paths, &*store.sqlite, session::WHO).revoke(name).await?;
+    let kept = SecretKeeper::new(paths, &*store.database, session::WHO).revoke(name).await?;
     told(&kept, &format!("● {name} is forgotten, and sent nowhere any more"), output)?;
     Ok(0)
 }
 
 async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let all = network::kept(&*store.sqlite).await?;
+    let all = network::kept(&*store.database).await?;
     if output.json.is_some() {
         let secrets: Vec<Value> = all.iter().map(object).collect();
         show::line(&json!({ "type": "secrets", "secrets": secrets }))?;
@@ -210,7 +210,7 @@ async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
 
 async fn grants(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let kept = SecretKeeper::new(paths, &*store.sqlite, session::WHO).existing(name).await?;
+    let kept = SecretKeeper::new(paths, &*store.database, session::WHO).existing(name).await?;
     if output.json.is_some() {
         show::line(&object(&kept))?;
         return Ok(0);

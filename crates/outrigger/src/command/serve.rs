@@ -152,12 +152,13 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let parts = Services {
         engine,
         journal: Arc::clone(&store.journal),
-        keys: Arc::clone(&store.sqlite) as _,
+        keys: Arc::clone(&store.database) as _,
         entries: Arc::clone(&store.entries),
         reviews: Arc::clone(&store.reviews),
         accounts: Arc::clone(&store.accounts),
         usual: context.config.usual(),
         store: paths.harness().to_owned(),
+        database: paths.database().clone(),
         host: Arc::new(host.clone()),
         agents: Arc::new(agents),
         changes: Arc::clone(&disks) as _,
@@ -242,7 +243,7 @@ async fn context(paths: &Paths, asked: &Serve, screen: &Screen) -> Outcome<Serve
 async fn link(store: &compose::Store, origins: &Origins) -> Outcome<String> {
     let of = (KeyKind::Link, session::WHO, "the link of outrigger serve");
     let lives = (session::now_ms(), limits::LINK_MS_MAX);
-    let made = new_key(&*store.sqlite, of, lives).await.map_err(failure::of_request)?;
+    let made = new_key(&*store.database, of, lives).await.map_err(failure::of_request)?;
     Ok(format!("{}/login?token={}", origins.first(), made.secret))
 }
 

@@ -112,7 +112,7 @@ pub(crate) async fn open(
         }
     };
     for words in &networks {
-        network::secrets_are_there(&*store.sqlite, words).await?;
+        network::secrets_are_there(&*store.database, words).await?;
     }
     compose::templates_are_there(paths, config).await?;
     let session = match task.name {

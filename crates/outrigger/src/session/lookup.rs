@@ -107,7 +107,7 @@ pub(crate) async fn last_in(store: &Store, dir: &Path) -> Outcome<Option<Session
 
 /// What a session was opened with.
 pub(crate) async fn opening(store: &Store, session: &SessionId) -> Outcome<Option<Arc<Spec>>> {
-    Ok(match store.sqlite.opening(session).await?.map(|record| record.event) {
+    Ok(match store.database.opening(session).await?.map(|record| record.event) {
         Some(Event::Opened(spec)) => Some(spec),
         Some(_) | None => None,
     })

@@ -44,6 +44,7 @@ mod outside;
 mod patches;
 mod pictures;
 mod policy;
+mod postgres;
 mod programs;
 mod projects;
 mod provider;

@@ -132,7 +132,10 @@ fn begin(
 }
 
 pub(crate) fn served(turns: &[Turn<'_>]) -> (Served, PathBuf) {
-    let world = World::new();
+    served_in(World::new(), turns)
+}
+
+pub(crate) fn served_in(world: World, turns: &[Turn<'_>]) -> (Served, PathBuf) {
     let dir = world.dir("repo", &[("file", b"one\n")]);
     let script = world.script(turns);
     (Served::new(world, &dir, &script), dir)
@@ -337,8 +340,17 @@ const KEY: [&str; 2] = ["--header", "Idempotency-Key: once"];
 
 #[test]
 fn a_killed_server_goes_on_where_it_was() {
+    goes_on_where_it_was(World::new());
+}
+
+#[test]
+fn a_killed_server_goes_on_where_it_was_on_postgres() {
+    goes_on_where_it_was(World::on_postgres());
+}
+
+fn goes_on_where_it_was(world: World) {
     let gate = "while [ ! -e /workspace/go ]; do sleep 0.05; done; echo went on";
-    let (served, dir) = served(&[Turn(&[shell(gate)])]);
+    let (served, dir) = served_in(world, &[Turn(&[shell(gate)])]);
     let made = served.post_with("/v1/sessions", &json!({ "text": "Wait." }), &KEY).1;
     let session = made["id"].as_str().unwrap().to_owned();
     until("the command runs", || {

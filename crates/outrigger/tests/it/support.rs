@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Everything that one test has of the machine.
 pub(crate) struct World {
     root: tempfile::TempDir,
+    /// The address of its database, if that is PostgreSQL's.
+    database: Option<String>,
 }
 
 /// What a process did.
@@ -35,7 +37,22 @@ impl World {
         for name in ["home", "config", "cache", "state"] {
             fs::create_dir(root.path().join(name)).unwrap();
         }
-        Self { root }
+        Self { root, database: None }
+    }
+
+    /// One whose store is a database of its own, at the server that the environment names.
+    pub(crate) fn on_postgres() -> Self {
+        const SERVER: &str = "OUTRIGGER_TEST_POSTGRES";
+        let server = std::env::var(SERVER).unwrap_or_else(|_| {
+            panic!("{SERVER} is not set: run this with `cargo xtask postgres`")
+        });
+        let mut world = Self::new();
+        let name = world.root.path().file_name().unwrap().to_str().unwrap();
+        let made = format!("CREATE DATABASE \"{name}\"");
+        let mut psql = world.command("psql");
+        Ran::of(psql.args(["--quiet", "--command", &made, &server]).output().unwrap()).expect(0);
+        world.database = Some(server.replacen("/postgres?", &format!("/{name}?"), 1));
+        world
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -73,6 +90,7 @@ impl World {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .current_dir(self.root.path())
             .stdin(Stdio::null());
+        command.envs(self.database.iter().map(|address| ("OUTRIGGER_DATABASE", address)));
         command
     }
 

@@ -2,11 +2,11 @@
 
 pub(crate) mod recount;
 
+use crate::sql::connection::DatabaseConnection;
+use crate::sql::{self, Query};
 use outrigger_agent::{AccountId, Amounts, SessionId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlx::AssertSqlSafe;
-use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
 
 use super::fault;
 use super::integer::number;
@@ -27,7 +27,7 @@ fn wrong(error: sqlx::Error) -> Error {
 /// Reads what charges of these sessions to these accounts have to do with: also the
 /// accounts that the sessions were charged to before.
 pub(crate) async fn read(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     texts: &mut Texts,
     sessions: &[&SessionId],
     accounts: impl Iterator<Item = &AccountId>,
@@ -36,7 +36,7 @@ pub(crate) async fn read(
     let names: Vec<AccountId> = accounts.cloned().collect();
     for some in sessions.chunks(limits::HEADS_MAX) {
         let (text, places) = texts.charges(some.len());
-        let mut query = sqlx::query_as(AssertSqlSafe(text));
+        let mut query = sql::query_as(text);
         for place in 0..places {
             query = query.bind(some[place.min(some.len() - 1)].to_string());
         }
@@ -53,7 +53,7 @@ pub(crate) async fn read(
 /// Reads accounts into a book, with those that its sessions were charged to before. What
 /// it has of them is not read again.
 pub(crate) async fn read_accounts(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     texts: &mut Texts,
     mut names: Vec<AccountId>,
     book: &mut Book,
@@ -64,7 +64,7 @@ pub(crate) async fn read_accounts(
     names.dedup();
     for some in names.chunks(limits::HEADS_MAX) {
         let (text, places) = texts.accounts(some.len());
-        let mut query = sqlx::query_as(AssertSqlSafe(text));
+        let mut query = sql::query_as(text);
         for place in 0..places {
             query = query.bind(some[place.min(some.len() - 1)].as_str().to_owned());
         }
@@ -79,10 +79,10 @@ pub(crate) async fn read_accounts(
 
 /// What a session is charged.
 pub(crate) async fn charged(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
 ) -> Result<Option<SessionCharge>, Error> {
-    let row: Option<(String,)> = sqlx::query_as(CHARGED)
+    let row: Option<(String,)> = sql::query_as(CHARGED)
         .bind(session.to_string())
         .fetch_optional(connection)
         .await
@@ -91,29 +91,26 @@ pub(crate) async fn charged(
 }
 
 /// All accounts, by name.
-pub(crate) async fn all(connection: &mut SqliteConnection) -> Result<Vec<Account>, Error> {
-    let rows: Vec<Columns> = sqlx::query_as(ALL)
-        .bind(limits::ACCOUNTS_MAX)
-        .fetch_all(connection)
-        .await
-        .map_err(wrong)?;
+pub(crate) async fn all(connection: &mut DatabaseConnection) -> Result<Vec<Account>, Error> {
+    let rows: Vec<Columns> =
+        sql::query_as(ALL).bind(limits::ACCOUNTS_MAX).fetch_all(connection).await.map_err(wrong)?;
     rows.into_iter().map(of_row).collect()
 }
 
 /// Writes what was changed in a book.
 pub(crate) async fn write(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     texts: &mut Texts,
     book: &Book,
 ) -> Result<(), Error> {
     let wrong = |e| fault::of("writing accounts", e);
     let BookChanges { accounts, charges } = BookChanges::of(book);
     for some in accounts.chunks(limits::STATEMENT_ROWS_MAX) {
-        let query = sqlx::query(AssertSqlSafe(texts.set_accounts(some.len())));
+        let query = sql::query(texts.set_accounts(some.len()));
         bind_accounts(query, some).execute(&mut *connection).await.map_err(wrong)?;
     }
     for some in charges.chunks(limits::STATEMENT_ROWS_MAX) {
-        let query = sqlx::query(AssertSqlSafe(texts.set_charges(some.len())));
+        let query = sql::query(texts.set_charges(some.len()));
         bind_charges(query, some).execute(&mut *connection).await.map_err(wrong)?;
     }
     Ok(())
@@ -135,9 +132,7 @@ impl<'a> BookChanges<'a> {
     }
 }
 
-type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
-
-pub(crate) fn bind_accounts<'q>(mut query: Query<'q>, accounts: &[&Account]) -> Query<'q> {
+pub(crate) fn bind_accounts(mut query: Query, accounts: &[&Account]) -> Query {
     for account in accounts {
         query = query.bind(account.account.as_str().to_owned()).bind(text(&account.terms));
         query = query.bind(text(&account.spent)).bind(text(&account.reserved));
@@ -146,10 +141,7 @@ pub(crate) fn bind_accounts<'q>(mut query: Query<'q>, accounts: &[&Account]) -> 
     query
 }
 
-pub(crate) fn bind_charges<'q>(
-    mut query: Query<'q>,
-    charges: &[(&SessionId, &SessionCharge)],
-) -> Query<'q> {
+pub(crate) fn bind_charges(mut query: Query, charges: &[(&SessionId, &SessionCharge)]) -> Query {
     for (session, charged) in charges {
         query = query.bind(session.to_string()).bind(text(*charged));
     }

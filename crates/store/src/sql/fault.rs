@@ -1,8 +1,11 @@
 //! What an error of the database means to us.
 //!
-//! Codes: <https://www.sqlite.org/rescode.html>.
+//! Codes: <https://www.sqlite.org/rescode.html>, and those of PostgreSQL:
+//! <https://www.postgresql.org/docs/15/errcodes-appendix.html>.
 
 use std::sync::Arc;
+
+use sqlx::postgres::PgDatabaseError;
 
 use crate::Error;
 
@@ -20,6 +23,11 @@ const IO_SHM_SIZE: u32 = 10 | (19 << 8);
 /// The place that messages name.
 pub(crate) const DATABASE: &str = "the journal's database";
 
+/// The code of PostgreSQL.
+fn postgres_code(error: &sqlx::Error) -> Option<&str> {
+    Some(error.as_database_error()?.try_downcast_ref::<PgDatabaseError>()?.code())
+}
+
 fn code_of(error: &sqlx::Error) -> Option<u32> {
     error.as_database_error()?.code()?.parse().ok()
 }
@@ -31,6 +39,10 @@ pub(crate) fn is_no_database(error: &sqlx::Error) -> bool {
 
 /// Translates an error of a statement.
 pub(crate) fn of(doing: &'static str, error: sqlx::Error) -> Error {
+    if let Some(code) = postgres_code(&error) {
+        let code = code.to_owned();
+        return of_postgres(doing, &code, error);
+    }
     let code = match code_of(&error) {
         Some(IO_SHM_SIZE) => Some(FULL),
         code => code.map(|code| code & 0xff),
@@ -54,9 +66,32 @@ pub(crate) fn of(doing: &'static str, error: sqlx::Error) -> Error {
     }
 }
 
+fn of_postgres(doing: &'static str, code: &str, error: sqlx::Error) -> Error {
+    match code {
+        "53100" => Error::NoSpace { doing, source: Arc::new(error) },
+        // A lock that was waited for too long, two that waited for each other, and too many
+        // connections.
+        "55P03" | "40P01" | "40001" | "53300" => Error::Busy { doing, source: Arc::new(error) },
+        // As above: rows that must not exist, tables and columns that must, damaged pages.
+        _ if code.starts_with("23") || code.starts_with("42P") || code.starts_with("XX") => {
+            let said = error.as_database_error().map(|error| error.message().to_owned());
+            Error::damaged(DATABASE, said.unwrap_or_default())
+        }
+        "42703" => Error::damaged(DATABASE, error.to_string()),
+        _ => Error::Io { doing, source: Arc::new(error) },
+    }
+}
+
 /// Translates an error of a commit. Where the log could not be written, the
 /// commit is not in it; where writing it through to the disk failed, it may be.
 pub(crate) fn of_commit(error: sqlx::Error) -> Error {
+    // What PostgreSQL says of a commit is that it was taken back, unless it goes down.
+    let is_known = |code: &str| !code.starts_with("57") && !code.starts_with("08");
+    if postgres_code(&error).is_some_and(is_known)
+        || matches!(error, sqlx::Error::InvalidArgument(_))
+    {
+        return of("committing", error);
+    }
     match code_of(&error) {
         Some(FULL | BUSY | IO_WRITE) => of("committing", error),
         _ => Error::Uncertain { source: Arc::new(error) },

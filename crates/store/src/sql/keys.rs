@@ -1,7 +1,8 @@
 //! Keys in the database.
 
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::Digest;
-use sqlx::sqlite::SqliteConnection;
 
 use super::fault;
 use super::integer::{number, unsigned};
@@ -27,10 +28,10 @@ type Columns = (String, String, String, String, String, i64, i64);
 
 /// All that have not expired.
 pub(crate) async fn all(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     now_ms: u64,
 ) -> Result<Vec<StoredKey>, Error> {
-    let query = sqlx::query_as(ALL).bind(number(now_ms)).bind(limits::KEYS_MAX);
+    let query = sql::query_as(ALL).bind(number(now_ms)).bind(limits::KEYS_MAX);
     let rows: Vec<Columns> =
         query.fetch_all(connection).await.map_err(|e| fault::of("reading keys", e))?;
     rows.into_iter().map(of_row).collect()
@@ -38,11 +39,11 @@ pub(crate) async fn all(
 
 /// The one of a digest.
 pub(crate) async fn one(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     digest: &Digest,
     now_ms: u64,
 ) -> Result<Option<StoredKey>, Error> {
-    let query = sqlx::query_as(ONE).bind(digest.as_str().to_owned()).bind(number(now_ms));
+    let query = sql::query_as(ONE).bind(digest.as_str().to_owned()).bind(number(now_ms));
     let row: Option<Columns> =
         query.fetch_optional(connection).await.map_err(|e| fault::of("reading a key", e))?;
     row.map(of_row).transpose()
@@ -60,14 +61,14 @@ fn of_row(row: Columns) -> Result<StoredKey, Error> {
 
 /// Changes what is kept. Gives whether anything changed.
 pub(crate) async fn change(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     change: KeyChange,
 ) -> Result<bool, Error> {
     let query = match change {
         KeyChange::Put(key) => {
-            let expired = sqlx::query(EXPIRE).bind(number(key.created_ms));
+            let expired = sql::query(EXPIRE).bind(number(key.created_ms));
             expired.execute(&mut *connection).await.map_err(fault::of_commit)?;
-            sqlx::query(PUT)
+            sql::query(PUT)
                 .bind(key.id)
                 .bind(key.digest.as_str().to_owned())
                 .bind(key.kind.name())
@@ -76,8 +77,8 @@ pub(crate) async fn change(
                 .bind(number(key.created_ms))
                 .bind(number(key.expires_ms))
         }
-        KeyChange::Remove { id } => sqlx::query(REMOVE).bind(id),
+        KeyChange::Remove { id } => sql::query(REMOVE).bind(id),
     };
     let done = query.execute(connection).await.map_err(fault::of_commit)?;
-    Ok(done.rows_affected() > 0)
+    Ok(done > 0)
 }

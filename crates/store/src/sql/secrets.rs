@@ -1,6 +1,7 @@
 //! Secrets in the database.
 
-use sqlx::sqlite::SqliteConnection;
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 
 use super::fault;
 use super::integer::number;
@@ -23,11 +24,11 @@ pub(crate) enum SecretChange {
 
 /// All of an organisation.
 pub(crate) async fn all(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     organisation: &str,
 ) -> Result<Vec<StoredSecret>, Error> {
     type Columns = (String, String, String, String, i64, i64);
-    let query = sqlx::query_as(ALL).bind(organisation.to_owned()).bind(limits::SECRETS_MAX);
+    let query = sql::query_as(ALL).bind(organisation.to_owned()).bind(limits::SECRETS_MAX);
     let rows: Vec<Columns> =
         query.fetch_all(connection).await.map_err(|e| fault::of("reading secrets", e))?;
     let of_row = |(organisation, name, sealed, set_by, created_ms, changed_ms): Columns| {
@@ -40,11 +41,11 @@ pub(crate) async fn all(
 
 /// Changes what is kept, in one statement. Gives whether anything changed.
 pub(crate) async fn change(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     change: SecretChange,
 ) -> Result<bool, Error> {
     let query = match change {
-        SecretChange::Put(secret) => sqlx::query(PUT)
+        SecretChange::Put(secret) => sql::query(PUT)
             .bind(secret.organisation)
             .bind(secret.name)
             .bind(secret.sealed)
@@ -52,9 +53,9 @@ pub(crate) async fn change(
             .bind(number(secret.created_ms))
             .bind(number(secret.changed_ms)),
         SecretChange::Remove { organisation, name } => {
-            sqlx::query(REMOVE).bind(organisation).bind(name)
+            sql::query(REMOVE).bind(organisation).bind(name)
         }
     };
     let done = query.execute(connection).await.map_err(fault::of_commit)?;
-    Ok(done.rows_affected() > 0)
+    Ok(done > 0)
 }

@@ -3,10 +3,9 @@
 use futures_util::future::join_all;
 use outrigger_agent::{AccountId, Amounts, Limit, Seq};
 use outrigger_store::{Accounts, Charge, Error, Level, SessionSummary, Terms, TermsChange};
-use outrigger_store::{Journal, Sqlite};
+use outrigger_store::{Database, Journal};
 
-use crate::damage::execute;
-use crate::support::{open, said, session};
+use crate::support::{Home, execute, open, said, session};
 
 const CENT: u64 = 10_000_000;
 const CHILD: u64 = 700_000;
@@ -15,7 +14,7 @@ fn money(money_nanos: u64) -> Amounts {
     Amounts { money_nanos, ..Amounts::default() }
 }
 
-async fn start(store: &Sqlite, number: u64) -> bool {
+async fn start(store: &Database, number: u64) -> bool {
     let account = AccountId::organisation();
     let level = Level { account, usual: Terms::default(), soft_lifted_ms: None };
     let reserved = money(CHILD);
@@ -29,9 +28,9 @@ async fn start(store: &Sqlite, number: u64) -> bool {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_hundred_children_of_four_processes_race_for_a_cent() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(a_hundred_children_of_four_processes_race_for_a_cent, threads);
+
+async fn a_hundred_children_of_four_processes_race_for_a_cent(directory: Home) {
     let mut processes = Vec::new();
     for _ in 0..4 {
         processes.push(open(directory.path()).await);
@@ -58,10 +57,11 @@ const DAMAGE: [&str; 5] = [
     "UPDATE charges SET charged = 'nonsense' WHERE session = 'child-2'",
 ];
 
-#[tokio::test]
-async fn accounts_are_counted_anew_from_what_sessions_are_charged() {
+on_both!(accounts_are_counted_anew_from_what_sessions_are_charged);
+
+async fn accounts_are_counted_anew_from_what_sessions_are_charged(home: Home) {
     for damage in DAMAGE {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = home.another().await;
         let store = open(directory.path()).await;
         for number in 0..3 {
             assert!(start(&store, number).await);
@@ -83,9 +83,9 @@ async fn accounts_are_counted_anew_from_what_sessions_are_charged() {
     }
 }
 
-#[tokio::test]
-async fn an_account_whose_limits_are_lost_is_stopped() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(an_account_whose_limits_are_lost_is_stopped);
+
+async fn an_account_whose_limits_are_lost_is_stopped(directory: Home) {
     let store = open(directory.path()).await;
     assert!(start(&store, 0).await);
     store.close().await;

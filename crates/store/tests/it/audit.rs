@@ -6,13 +6,13 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use outrigger_agent::Seq;
 use outrigger_audit::{self as audit, ExternalCheckpoint, Report};
-use outrigger_store::{Audit, AuditRequest, Cover, Journal, SessionSummary, Settings, Sqlite};
+use outrigger_store::{Audit, AuditRequest, Cover, Database, Journal, SessionSummary, Settings};
 
-use crate::damage::{change, execute};
-use crate::support::{append, contents, open, said, session};
+use crate::damage::change;
+use crate::support::{Home, address, append, contents, execute, open, said, session};
 
 /// Appends so many events, which a checkpoint covers at once.
-pub(crate) async fn turn(store: &Sqlite, name: &str, after: u64, count: u64) {
+pub(crate) async fn turn(store: &Database, name: &str, after: u64, count: u64) {
     let events: Vec<_> = (after..after + count).map(|n| said(format!("{name} says {n}"))).collect();
     let summary = SessionSummary { cover: Cover::Now, ..SessionSummary::default() };
     store.append(&session(name), Seq(after), 1_000, &events, summary).await.unwrap();
@@ -32,7 +32,7 @@ pub(crate) async fn store(directory: &Path) {
 
 async fn verify(directory: &Path, asked: &AuditRequest) -> Report {
     let before = contents(directory);
-    let audit = Audit::open(directory).await.unwrap();
+    let audit = Audit::open(directory, &address(directory)).await.unwrap();
     let report = audit.verify(asked, &Arc::default()).await.unwrap();
     assert_eq!(contents(directory), before, "the audit changed something");
     report
@@ -53,9 +53,9 @@ async fn check_sql(statements: &str, expected: Expect) {
     check(async |directory| execute(directory, statements).await, expected).await;
 }
 
-#[tokio::test]
-async fn an_honest_store_is_clean() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(an_honest_store_is_clean);
+
+async fn an_honest_store_is_clean(directory: Home) {
     store(directory.path()).await;
     let report = verify(directory.path(), &AuditRequest::default()).await;
     assert_eq!(text(&report), "");
@@ -399,10 +399,16 @@ async fn views_and_triggers_are_not_ours() {
         let directory = tempfile::tempdir().unwrap();
         store(directory.path()).await;
         execute(directory.path(), statements).await;
-        let refused = Audit::open(directory.path()).await.unwrap_err().to_string();
+        let refused = Audit::open(directory.path(), &address(directory.path()))
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains(named), "{refused}");
         let refused =
-            Sqlite::open(directory.path(), Settings::default()).await.unwrap_err().to_string();
+            Database::open(directory.path(), &address(directory.path()), Settings::default())
+                .await
+                .unwrap_err()
+                .to_string();
         assert!(refused.contains(named), "{refused}");
     }
 }
@@ -540,10 +546,10 @@ async fn the_key_is_the_owners() {
     assert_eq!((text(&report).as_str(), report.uncovered), ("", 0));
 }
 
+on_both!(the_copy_catches_up);
+
 /// What a crash right after a commit leaves: a copy that lags behind, and half a line.
-#[tokio::test]
-async fn the_copy_catches_up() {
-    let directory = tempfile::tempdir().unwrap();
+async fn the_copy_catches_up(directory: Home) {
     let directory = directory.path();
     store(directory).await;
     let path = directory.join("audit/log");
@@ -576,10 +582,10 @@ async fn a_lost_key_is_not_replaced() {
     assert_eq!((text(&report).as_str(), report.uncovered), ("", 1));
 }
 
+on_both!(what_others_left_is_covered);
+
 /// What another process left without an entry is covered by whoever asks.
-#[tokio::test]
-async fn what_others_left_is_covered() {
-    let directory = tempfile::tempdir().unwrap();
+async fn what_others_left_is_covered(directory: Home) {
     let directory = directory.path();
     let left = open(directory).await;
     append(&left, "a", 0, vec![said("x"), said("y")]).await.unwrap();
@@ -592,10 +598,10 @@ async fn what_others_left_is_covered() {
     assert_eq!((report.uncovered, report.entries, report.checkpoint), (0, 1, Some(note)));
 }
 
+on_both!(an_audit_beside_a_writer);
+
 /// Whoever writes and whoever checks do not disturb each other.
-#[tokio::test]
-async fn an_audit_beside_a_writer() {
-    let directory = tempfile::tempdir().unwrap();
+async fn an_audit_beside_a_writer(directory: Home) {
     let directory = directory.path();
     store(directory).await;
     let opened = open(directory).await;
@@ -608,7 +614,7 @@ async fn an_audit_beside_a_writer() {
     let checking = async {
         let mut reports = Vec::new();
         for _ in 0..12 {
-            let audit = Audit::open(directory).await.unwrap();
+            let audit = Audit::open(directory, &address(directory)).await.unwrap();
             reports.push(audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap());
         }
         reports
@@ -674,7 +680,7 @@ async fn every_single_row() {
             for spoil in spoils {
                 let copy = duplicate(directory.path(), &["journal.db", "audit", "blobs"]);
                 execute(copy.path(), &spoil).await;
-                let audit = Audit::open(copy.path()).await.unwrap();
+                let audit = Audit::open(copy.path(), &address(copy.path())).await.unwrap();
                 let report = audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap();
                 let place = audit::Location::Event { session: session(name), seq: Seq(seq) };
                 let named = report.faults.iter().any(|fault| fault.place == place);
@@ -716,7 +722,7 @@ async fn a_crash_in_the_middle() {
         }
         let cut = (HEADER + cut).min(wal.len());
         std::fs::write(copy.path().join("journal.db-wal"), &wal[..cut]).unwrap();
-        let audit = Audit::open(copy.path()).await.unwrap();
+        let audit = Audit::open(copy.path(), &address(copy.path())).await.unwrap();
         let report = audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap();
         assert_eq!((text(&report).as_str(), report.uncovered), ("", 0));
         seen.insert((report.events, report.entries));

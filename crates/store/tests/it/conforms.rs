@@ -1,9 +1,9 @@
 //! Both homes pass the conformance suites, and agree on every hash.
 
 use outrigger_agent::{Digest, Seq};
-use outrigger_store::{Blobs, Error, Journal, Memory, conformance};
+use outrigger_store::{Blobs, Error, Journal, Memory, Retry, conformance, limits};
 
-use crate::support::{append, contents, open, said, session};
+use crate::support::{Home, append, contents, execute, open, said, session};
 
 #[tokio::test]
 async fn memory() {
@@ -15,9 +15,9 @@ async fn memory() {
     conformance::blobs(&memory).await;
 }
 
-#[tokio::test]
-async fn sqlite() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(a_database);
+
+async fn a_database(directory: Home) {
     let store = open(directory.path()).await;
     conformance::journal(&store).await;
     conformance::accounts(&store, &store).await;
@@ -28,9 +28,9 @@ async fn sqlite() {
     store.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn sqlite_on_many_threads() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(a_database_on_many_threads, threads);
+
+async fn a_database_on_many_threads(directory: Home) {
     let store = open(directory.path()).await;
     conformance::journal(&store).await;
     conformance::accounts(&store, &store).await;
@@ -38,9 +38,9 @@ async fn sqlite_on_many_threads() {
     store.close().await;
 }
 
-#[tokio::test]
-async fn both_homes_agree_on_the_chain() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(both_homes_agree_on_the_chain);
+
+async fn both_homes_agree_on_the_chain(directory: Home) {
     let store = open(directory.path()).await;
     let memory = Memory::default();
     let homes: [&dyn Journal; 2] = [&store, &memory];
@@ -161,10 +161,10 @@ async fn old_leftovers_are_removed() {
     assert!(fresh.iter().chain(&foreign).all(|(path, _)| path.exists()));
 }
 
+on_both!(a_reader_follows_another_writer);
+
 /// What another process appended is seen, by its head and by its events.
-#[tokio::test]
-async fn a_reader_follows_another_writer() {
-    let directory = tempfile::tempdir().unwrap();
+async fn a_reader_follows_another_writer(directory: Home) {
     let (writer, reader) = (open(directory.path()).await, open(directory.path()).await);
     for after in 0..5 {
         assert_eq!(reader.head(&session("s")).await.unwrap(), Seq(after));
@@ -173,4 +173,27 @@ async fn a_reader_follows_another_writer() {
         assert_eq!(page.records.len(), 1);
         assert_eq!(page.records[0].event, said(format!("{after}")));
     }
+}
+
+/// Connections that end are made anew: of those that read at the next question but one, and the
+/// writer's at the next append but one. Nothing is stored twice.
+#[tokio::test]
+async fn a_database_that_went_away_comes_back() {
+    let directory = Home::postgres().await;
+    let store = open(directory.path()).await;
+    append(&store, "s", 0, vec![said("1")]).await.unwrap();
+    store.load(&session("s"), Seq(0)).await.unwrap();
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    execute(directory.path(), end).await;
+    let lost = append(&store, "s", 1, vec![said("2")]).await.unwrap_err();
+    assert_eq!(lost.retry(), Retry::Later, "{lost:?}");
+    append(&store, "s", 1, vec![said("2")]).await.unwrap();
+    // Each of those that are kept is found out once.
+    let mut read = store.load(&session("s"), Seq(0)).await;
+    for _ in 0..limits::READERS {
+        read = store.load(&session("s"), Seq(0)).await;
+    }
+    assert_eq!(read.unwrap().records.len(), 2);
+    assert_eq!(store.verify(&session("s")).await.unwrap().head, Seq(2));
 }

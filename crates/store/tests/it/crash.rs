@@ -9,7 +9,7 @@ use outrigger_audit::Report;
 use outrigger_store::{Audit, AuditRequest, Journal, load_all};
 
 use crate::child::{acknowledged, command};
-use crate::support::{open, session};
+use crate::support::{Home, address, open, session};
 
 /// The texts of the shared session, without their padding.
 async fn texts(directory: &Path) -> Vec<String> {
@@ -30,13 +30,13 @@ async fn texts(directory: &Path) -> Vec<String> {
 }
 
 async fn audit(directory: &Path) -> Report {
-    let audit = Audit::open(directory).await.unwrap();
+    let audit = Audit::open(directory, &address(directory)).await.unwrap();
     audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap()
 }
 
-#[tokio::test]
-async fn what_was_acknowledged_survives_kill_9() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(what_was_acknowledged_survives_kill_9);
+
+async fn what_was_acknowledged_survives_kill_9(directory: Home) {
     let mut promised = Vec::new();
     for round in 0..20u64 {
         let mut child = command(directory.path(), &format!("r{round}"), 1_000_000).spawn().unwrap();
@@ -69,9 +69,9 @@ async fn what_was_acknowledged_survives_kill_9() {
     assert!(texts.len() <= promised.len() + 20);
 }
 
-#[tokio::test]
-async fn two_processes_in_one_session_share_out_the_places() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(two_processes_in_one_session_share_out_the_places);
+
+async fn two_processes_in_one_session_share_out_the_places(directory: Home) {
     // Also the race of making the database is part of it.
     let children = ["a", "b"].map(|name| command(directory.path(), name, 60).spawn().unwrap());
     let mut promised = Vec::new();

@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 use outrigger_agent::Seq;
-use outrigger_store::{CachedSnapshot, Error, Journal, SessionSnapshot, Settings, Sqlite};
-use sqlx::ConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
+use outrigger_store::{CachedSnapshot, Database, Error, Journal, SessionSnapshot, Settings};
 
-use crate::support::{append, contents, explain, open, said, session};
+use crate::support::{address, append, contents, execute, explain, open, said, session};
 
 /// A closed store of one session with six events; the fourth is a blob.
 async fn store_of_six(directory: &Path) {
@@ -21,13 +19,6 @@ async fn store_of_six(directory: &Path) {
     let snapshot = SessionSnapshot { seq: Seq(5), version: 1, state: b"{}".to_vec() };
     store.keep_snapshot(&session("s"), snapshot).await.unwrap();
     store.close().await;
-}
-
-pub(crate) async fn execute(directory: &Path, statements: &str) {
-    let options = SqliteConnectOptions::new().filename(directory.join("journal.db"));
-    let mut connection = options.connect().await.unwrap();
-    sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(&mut connection).await.unwrap();
-    sqlx::Connection::close(connection).await.unwrap();
 }
 
 pub(crate) fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
@@ -64,7 +55,9 @@ async fn check_open(spoil: impl FnOnce(&mut Vec<u8>), expected: Expect) {
     std::fs::remove_dir_all(directory.path().join("blobs")).unwrap();
     change(&directory.path().join("journal.db"), spoil);
     let before = contents(directory.path());
-    let error = Sqlite::open(directory.path(), Settings::default()).await.unwrap_err();
+    let error = Database::open(directory.path(), &address(directory.path()), Settings::default())
+        .await
+        .unwrap_err();
     assert_unchanged(directory.path(), &before);
     let text = explain(&error).replace(&directory.path().display().to_string(), "<directory>");
     expected.assert_eq(&text);
@@ -137,7 +130,8 @@ async fn newer_database_in_the_log_alone() {
     }
     for directory in [directory.path(), copy.path()] {
         let before = without_index(directory);
-        let error = Sqlite::open(directory, Settings::default()).await.unwrap_err();
+        let error =
+            Database::open(directory, &address(directory), Settings::default()).await.unwrap_err();
         assert!(matches!(error, Error::Newer { found: 10, known: 9, .. }), "{error:?}");
         assert_same(&without_index(directory), &before);
     }
@@ -149,7 +143,9 @@ async fn refused_after(sql: &str) -> Error {
     store_of_six(directory.path()).await;
     execute(directory.path(), sql).await;
     let before = contents(directory.path());
-    let error = Sqlite::open(directory.path(), Settings::default()).await.unwrap_err();
+    let error = Database::open(directory.path(), &address(directory.path()), Settings::default())
+        .await
+        .unwrap_err();
     assert_unchanged(directory.path(), &before);
     error
 }
@@ -208,7 +204,9 @@ async fn a_damaged_session_harms_no_other() {
 async fn a_log_without_its_database() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("journal.db-wal"), b"something").unwrap();
-    let error = Sqlite::open(directory.path(), Settings::default()).await.unwrap_err();
+    let error = Database::open(directory.path(), &address(directory.path()), Settings::default())
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
     assert_eq!(contents(directory.path()).len(), 1);
 }

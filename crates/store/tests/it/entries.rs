@@ -13,12 +13,12 @@ mod worlds;
 use std::path::Path;
 
 use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
-use outrigger_store::Sqlite;
+use outrigger_store::Database;
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
 };
-use sqlx::ConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
+
+use crate::support::{address, count, execute};
 
 /// A person of an organisation in which everybody is in the group `all`.
 fn member(name: &str) -> Scope {
@@ -39,7 +39,7 @@ fn at(path: &str) -> EntryAddress {
     }
 }
 
-async fn put(store: &Sqlite, who: &Scope, at: &EntryAddress, text: &str) -> u64 {
+async fn put(store: &Database, who: &Scope, at: &EntryAddress, text: &str) -> u64 {
     let revision = store.stat(who, at).await.map_or(0, |node| node.revision);
     let expected = if revision == 0 {
         EntryPrecondition::Absent
@@ -54,16 +54,15 @@ async fn put(store: &Sqlite, who: &Scope, at: &EntryAddress, text: &str) -> u64 
 /// Looks behind the port: words that are found are those of the newest versions, newest
 /// versions are those that stand at their paths, and no content is nobody's.
 async fn fits_together(directory: &Path) {
-    let options = SqliteConnectOptions::new().filename(directory.join("journal.db"));
-    let mut connection = options.connect().await.unwrap();
-    let checked = "INSERT INTO search (search, rank) VALUES ('integrity-check', 1)";
-    sqlx::raw_sql(checked).execute(&mut connection).await.unwrap();
+    if address(directory).is_sqlite() {
+        execute(directory, "INSERT INTO search (search, rank) VALUES ('integrity-check', 1)").await;
+    }
     for (what, query) in [
         (
             "paths whose newest version is another",
             "SELECT COUNT(*) FROM entries e LEFT JOIN versions v ON v.scope = e.scope \
              AND v.path = e.path AND v.revision = e.revision WHERE v.version IS NULL \
-             OR v.state <> e.state OR v.content IS NOT e.content OR v.digest IS NOT e.digest \
+             OR v.state <> e.state OR v.content IS DISTINCT FROM e.content OR v.digest IS DISTINCT FROM e.digest \
              OR EXISTS (SELECT 1 FROM versions n WHERE n.scope = e.scope AND n.path = e.path \
              AND n.revision > e.revision)",
         ),
@@ -87,7 +86,7 @@ async fn fits_together(directory: &Path) {
              UNION ALL SELECT substr(scope, instr(scope, '/') + 1), bytes, 0, 1 \
              FROM proposals WHERE content IS NOT NULL \
              UNION ALL SELECT substr(scope, instr(scope, '/') + 1), 0, 1, 0 \
-             FROM entries WHERE state < 2) GROUP BY holder) r ON r.holder = u.holder \
+             FROM entries WHERE state < 2) AS parts GROUP BY holder) r ON r.holder = u.holder \
              WHERE u.bytes <> r.bytes OR u.entries <> r.entries OR u.versions <> r.versions",
         ),
         (
@@ -106,7 +105,6 @@ async fn fits_together(directory: &Path) {
              AND f.state = 1)",
         ),
     ] {
-        let (count,): (i64,) = sqlx::query_as(query).fetch_one(&mut connection).await.unwrap();
-        assert_eq!(count, 0, "{what}");
+        assert_eq!(count(directory, query).await, 0, "{what}");
     }
 }

@@ -2,17 +2,18 @@
 //! nothing is half stored, and it goes on when the reason is gone.
 
 use outrigger_agent::Seq;
-use outrigger_store::{Error, Journal, Responsibility, Retry, Settings, Sqlite};
+use outrigger_store::{Database, Error, Journal, Responsibility, Retry, Settings};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
-use crate::support::{append, open, said, session};
+use crate::support::{address, append, open, said, session};
 
 #[tokio::test]
 async fn a_full_database() {
     let directory = tempfile::tempdir().unwrap();
     let settings = Settings { database_bytes_max: Some(300_000), ..Settings::default() };
-    let store = Sqlite::open(directory.path(), settings).await.unwrap();
+    let store =
+        Database::open(directory.path(), &address(directory.path()), settings).await.unwrap();
     let mut head = 0;
     let error = loop {
         match append(&store, "s", head, vec![said("x".repeat(10_000)), said("y")]).await {
@@ -69,7 +70,8 @@ async fn a_write_that_fails() {
 async fn a_database_that_another_process_holds() {
     let directory = tempfile::tempdir().unwrap();
     let settings = Settings { busy_wait_ms: 20, ..Settings::default() };
-    let store = Sqlite::open(directory.path(), settings).await.unwrap();
+    let store =
+        Database::open(directory.path(), &address(directory.path()), settings).await.unwrap();
     let options = SqliteConnectOptions::new().filename(directory.path().join("journal.db"));
     let mut other = options.connect().await.unwrap();
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();

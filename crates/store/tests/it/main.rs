@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
+#[macro_use]
+mod support;
+
 mod accounts;
 mod audit;
 mod child;
@@ -14,5 +17,4 @@ mod golden;
 mod proofs;
 mod sample;
 mod space;
-mod support;
 mod transfer;

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::audit::{store, turn};
-use crate::support::{append, open, said, session};
+use crate::support::{Home, address, append, open, said, session};
 
 /// A key of 32 zeros, for files that must come out the same.
 const KEY: &str = "PRIVATE+KEY+outrigger/log/golden+1b5321f3+AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\noutrigger/log/golden+1b5321f3+ATtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop\n";
@@ -26,13 +26,13 @@ fn with_known_key(directory: &Path) {
 }
 
 async fn prove(directory: &Path, name: &str, seq: u64, text: EventText) -> Proof {
-    let audit = Audit::open(directory).await.unwrap();
+    let audit = Audit::open(directory, &address(directory)).await.unwrap();
     audit.prove(&session(name), Some(Seq(seq)), text).await.unwrap()
 }
 
-#[tokio::test]
-async fn every_event_can_be_proved_and_nothing_else_is_told() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(every_event_can_be_proved_and_nothing_else_is_told);
+
+async fn every_event_can_be_proved_and_nothing_else_is_told(directory: Home) {
     let directory = directory.path();
     store(directory).await;
     let key = outrigger_audit::verifying_key(directory).unwrap().unwrap();
@@ -54,19 +54,19 @@ async fn every_event_can_be_proved_and_nothing_else_is_told() {
             );
         }
     }
-    let last = Audit::open(directory).await.unwrap();
+    let last = Audit::open(directory, &address(directory)).await.unwrap();
     let last = last.prove(&session("a"), None, EventText::Included).await.unwrap();
     assert_eq!((last.event.seq, last.after.len()), (Seq(6), 0));
 }
 
-#[tokio::test]
-async fn what_can_not_be_proved() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(what_can_not_be_proved);
+
+async fn what_can_not_be_proved(directory: Home) {
     let directory = directory.path();
     store(directory).await;
     let opened = open(directory).await;
     append(&opened, "a", 6, vec![said("not covered yet")]).await.unwrap();
-    let audit = Audit::open(directory).await.unwrap();
+    let audit = Audit::open(directory, &address(directory)).await.unwrap();
     for (name, seq) in [("a", 7), ("a", 0), ("x", 1)] {
         let refused = audit.prove(&session(name), Some(Seq(seq)), EventText::Included).await;
         let refused = refused.unwrap_err();
@@ -77,8 +77,8 @@ async fn what_can_not_be_proved() {
     let other = VerifyingKey::parse(KEY.lines().nth(1).unwrap()).unwrap();
     assert!(matches!(proof.check(Some(&other)), Err(ProofFault::Key(_))));
     // A changed row proves nothing.
-    crate::damage::execute(directory, "UPDATE events SET at_ms = 7 WHERE seq = 2").await;
-    let audit = Audit::open(directory).await.unwrap();
+    crate::support::execute(directory, "UPDATE events SET at_ms = 7 WHERE seq = 2").await;
+    let audit = Audit::open(directory, &address(directory)).await.unwrap();
     let refused = audit.prove(&session("a"), Some(Seq(2)), EventText::Included).await.unwrap_err();
     assert!(matches!(refused, outrigger_store::Error::Damaged { .. }), "{refused:?}");
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use outrigger_agent::Seq;
 use outrigger_audit::Report;
 use outrigger_store::transfer::{self, RestoreOutcome, SigningKey, restore};
-use outrigger_store::{Audit, AuditRequest, Error, Journal, Sqlite};
+use outrigger_store::{Audit, AuditRequest, Database, Error, Journal};
 
 use crate::audit::turn;
-use crate::damage::{change, execute};
-use crate::support::{append, open, said, session};
+use crate::damage::change;
+use crate::support::{Home, address, append, execute, open, said, session};
 
 async fn verify(directory: &Path) -> Report {
-    let audit = Audit::open(directory).await.unwrap();
+    let audit = Audit::open(directory, &address(directory)).await.unwrap();
     audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap()
 }
 
@@ -24,7 +24,7 @@ fn file(directory: &Path, name: &str) -> (File, PathBuf) {
     (File::create(directory.join(name)).unwrap(), room)
 }
 
-async fn backup(store: &Sqlite, directory: &Path, key: SigningKey) -> Report {
+async fn backup(store: &Database, directory: &Path, key: SigningKey) -> Report {
     let patches = directory.join("patches");
     transfer::backup(store, file(directory, "backup"), &patches, key, 1).await.unwrap()
 }
@@ -145,7 +145,7 @@ async fn a_backup_that_leads_elsewhere_is_refused() {
 }
 
 /// A session with a long text and a blob that an event names, and one below it.
-async fn exported(directory: &Path, aside: &Path) -> Sqlite {
+async fn exported(directory: &Path, aside: &Path) -> Database {
     let store = open(directory).await;
     let blob = outrigger_store::Blobs::put(store.blobs(), b"files".to_vec()).await.unwrap();
     turn(&store, "a", 0, 2).await;
@@ -157,17 +157,18 @@ async fn exported(directory: &Path, aside: &Path) -> Sqlite {
     store
 }
 
-async fn take(store: &Sqlite, aside: &Path) -> Result<usize, Error> {
+async fn take(store: &Database, aside: &Path) -> Result<usize, Error> {
     let room = tempfile::tempdir().unwrap();
     let file = File::open(aside.join("file")).unwrap();
     transfer::import(store, file, room.path()).await.map(|names| names.len())
 }
 
-#[tokio::test]
-async fn sessions_go_elsewhere_and_come_back() {
-    let (directory, aside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+on_both!(sessions_go_elsewhere_and_come_back);
+
+async fn sessions_go_elsewhere_and_come_back(directory: Home) {
+    let aside = tempfile::tempdir().unwrap();
     let store = exported(directory.path(), aside.path()).await;
-    let there = tempfile::tempdir().unwrap();
+    let there = directory.another().await;
     let other = open(there.path()).await;
     assert_eq!(take(&other, aside.path()).await.unwrap(), 2);
     for name in ["a", "a-1"] {

@@ -109,7 +109,8 @@ pub(super) fn go_on_with_last(context: Context) -> Job {
 /// Says how one goes on with the last session of the directory, if it is not over.
 pub(super) fn look_for_last(context: Context) -> Job {
     let work = async move {
-        if !context.paths.harness().join("journal.db").exists() {
+        let paths = &context.paths;
+        if paths.database().is_sqlite() && !paths.harness().join("journal.db").exists() {
             return Ok(Vec::new());
         }
         let store = compose::store(&context.paths).await?;

@@ -11,7 +11,7 @@ use crate::show::{Tone, inert};
 pub(super) async fn widen(parts: Option<Parts>, words: Words) -> Outcome<Vec<Row>> {
     let Parts { store, engine, session, .. } = parts.ok_or_else(Context::not_open)?;
     let wanted = network::of_session(&engine.state(&session).await?, &words)?;
-    network::secrets_are_there(&*store.sqlite, &wanted).await?;
+    network::secrets_are_there(&*store.database, &wanted).await?;
     let network = network::widen(&engine, &session, &words).await?;
     Ok(vec![row(&network::shown(&network))])
 }

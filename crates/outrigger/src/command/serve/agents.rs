@@ -37,7 +37,7 @@ impl ServedAgents {
         let ServeContext { config, store, rules, .. } = &*self.context;
         let directory = rules.directory()?;
         let scope = person.parse().ok().and_then(|who| directory.authenticate(&who));
-        let secrets = network::kept(&*store.sqlite).await?;
+        let secrets = network::kept(&*store.database).await?;
         let mut all = Vec::new();
         for scope in scope.iter() {
             for memory_scope in scope.memory_scopes(MemoryKind::Agents) {

@@ -30,7 +30,7 @@ impl HostSecrets {
 #[async_trait]
 impl SecretStore for HostSecrets {
     async fn list(&self) -> Result<Vec<SecretInfo>, RequestError> {
-        let kept = network::kept(&*self.context.store.sqlite).await.map_err(told)?;
+        let kept = network::kept(&*self.context.store.database).await.map_err(told)?;
         Ok(kept.into_iter().map(info).collect())
     }
 
@@ -51,7 +51,7 @@ impl SecretStore for HostSecrets {
                     return Err(Failure::new(Kind::Usage, text));
                 }
                 let terms = used(secret).terms(&name, days)?;
-                let keeper = SecretKeeper::new(&context.paths, &*context.store.sqlite, &by);
+                let keeper = SecretKeeper::new(&context.paths, &*context.store.database, &by);
                 keeper.set(terms, secret_value(&name, value)?).await.map(info)
             }
             .boxed_local()
@@ -68,7 +68,7 @@ impl SecretStore for HostSecrets {
         let (context, name, by) = (Arc::clone(&self.context), name.to_owned(), by.to_owned());
         let job = move || {
             async move {
-                let keeper = SecretKeeper::new(&context.paths, &*context.store.sqlite, &by);
+                let keeper = SecretKeeper::new(&context.paths, &*context.store.database, &by);
                 keeper
                     .rotate(&name, secret_value(&name, Zeroizing::new(value.value))?)
                     .await
@@ -83,7 +83,7 @@ impl SecretStore for HostSecrets {
         let (context, name) = (Arc::clone(&self.context), name.to_owned());
         let job = move || {
             async move {
-                let keeper = SecretKeeper::new(&context.paths, &*context.store.sqlite, "");
+                let keeper = SecretKeeper::new(&context.paths, &*context.store.database, "");
                 keeper.revoke(&name).await.map(drop)
             }
             .boxed_local()

@@ -193,7 +193,7 @@ impl Triggers {
         let found = self.named(&message).await.map_err(told)?.ok_or_else(unknown)?;
         let webhook = found.agent.definition.webhook.as_ref().ok_or_else(unknown)?;
         let ServeContext { paths, store, .. } = &*self.0.context;
-        let keeper = SecretKeeper::new(paths, &*store.sqlite, &found.person);
+        let keeper = SecretKeeper::new(paths, &*store.database, &found.person);
         let mut verified = false;
         for signature in &signed.signatures {
             let right = keeper.verifies(&webhook.secret, &signed.message, signature).await;
@@ -244,7 +244,7 @@ impl Triggers {
     async fn all(&self) -> Outcome<Vec<TriggeredAgent>> {
         let ServeContext { rules, store, .. } = &*self.0.context;
         let directory = rules.directory()?;
-        let keys = store.sqlite.keys(now_ms()).await?;
+        let keys = store.database.keys(now_ms()).await?;
         let people = directory.groups.values().flatten().map(ToString::to_string);
         let people = people.chain(keys.into_iter().map(|key| key.person));
         let people: BTreeSet<String> = people.chain([session::WHO.to_owned()]).collect();

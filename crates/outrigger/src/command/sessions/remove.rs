@@ -82,7 +82,7 @@ impl<'a> Remover<'a> {
         let Some(_lock) = session::lock(&self.paths.lock(session.as_str()))? else {
             return Err(session::held(session));
         };
-        let mut all = self.store.sqlite.below(session).await?;
+        let mut all = self.store.database.below(session).await?;
         let head = self.store.journal.head(session).await?;
         all.push((session.clone(), head));
         for (name, head) in &all {
@@ -94,7 +94,7 @@ impl<'a> Remover<'a> {
             self.discard(name, &state).await?;
         }
         for (name, head) in &all {
-            self.store.sqlite.remove(name, *head).await?;
+            self.store.database.remove(name, *head).await?;
             gone(&self.paths.patch(name.as_str()))?;
         }
         gone(&self.paths.apply(session.as_str()))?;

@@ -69,7 +69,7 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
     let servers = outside::servers(paths, &config).await?;
     let engine = compose::engine(paths, &config, &store, &opened, &backends, servers)?;
     let network = network.map(|words| network::of_session(&before, &words)).transpose()?;
-    network::secrets_are_there(&*store.sqlite, network.as_deref().unwrap_or_default()).await?;
+    network::secrets_are_there(&*store.database, network.as_deref().unwrap_or_default()).await?;
     match more {
         More::Otherwise(more, _) => {
             let change = change(&before, &config, more, (model, network));

@@ -3,7 +3,8 @@
 
 use outrigger_agent::{Seq, SessionId};
 use outrigger_store::{
-    Audit, AuditRequest, Cover, EventText, Journal, SessionSummary, Settings, Sqlite,
+    Audit, AuditRequest, Cover, Database, DatabaseAddress, EventText, Journal, SessionSummary,
+    Settings,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +26,9 @@ pub(crate) async fn measure(progress: impl Fn(&str)) -> Outcome<Vec<Figure>> {
     let (mut whole, mut proofs) = (Vec::new(), Vec::new());
     for _ in 0..sizes::AUDIT_TIMES {
         progress("the audit of all of it");
-        let audit = Audit::open(&directory).await.doing("opening the store for the audit")?;
+        let audit = Audit::open(&directory, &DatabaseAddress::Sqlite)
+            .await
+            .doing("opening the store for the audit")?;
         let begun = Instant::now();
         let report =
             audit.verify(&AuditRequest::default(), &Arc::default()).await.doing("the audit")?;
@@ -48,7 +51,7 @@ pub(crate) async fn measure(progress: impl Fn(&str)) -> Outcome<Vec<Figure>> {
 
 /// Turns of all sessions in turn, so that the rows of a session lie far apart.
 async fn fill(directory: &Path) -> Outcome<()> {
-    let opened = Sqlite::open(directory, Settings::default()).await;
+    let opened = Database::open(directory, &DatabaseAddress::Sqlite, Settings::default()).await;
     let store = Arc::new(opened.doing("opening the store")?);
     let mut writers = JoinSet::new();
     for writer in 0..sizes::AUDIT_WRITERS {
@@ -71,7 +74,7 @@ async fn fill(directory: &Path) -> Outcome<()> {
 }
 
 /// A turn in a few appends, the last of which lets the session rest.
-async fn write(store: &Sqlite, session: &SessionId, turn: u64) -> Outcome<()> {
+async fn write(store: &Database, session: &SessionId, turn: u64) -> Outcome<()> {
     let mut after = Seq(turn * sizes::AUDIT_TURN_EVENTS);
     let end = after.0 + sizes::AUDIT_TURN_EVENTS;
     while after.0 < end {

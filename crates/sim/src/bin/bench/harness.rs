@@ -15,7 +15,7 @@ use outrigger_model::{Api, Client, Endpoint, HttpClient, Model, RetryPolicy};
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::Backend;
 use outrigger_sandbox_native::{Config, Launch, Native};
-use outrigger_store::{Blobs, Settings, Sqlite};
+use outrigger_store::{Blobs, Database, DatabaseAddress, Settings};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ small steps, look at what each of them gave, and check what you did before you s
 pub(crate) struct Harness {
     pub(crate) engine: Engine,
     pub(crate) host: EmbeddedHost,
-    store: Arc<Sqlite>,
+    store: Arc<Database>,
     native: Arc<Native>,
     spec: Spec,
     sandboxes: PathBuf,
@@ -58,7 +58,8 @@ impl Harness {
         wrapped: impl FnOnce(Client) -> Arc<dyn Model>,
     ) -> Outcome<Self> {
         let sandboxes = home::sandboxes(home);
-        let store = Sqlite::open(&home::store(home), Settings::default()).await;
+        let store =
+            Database::open(&home::store(home), &DatabaseAddress::Sqlite, Settings::default()).await;
         let store = Arc::new(store.doing("opening the store")?);
         let blobs: Arc<dyn Blobs> = Arc::new(store.blobs().clone());
         let program = std::env::current_exe().doing("finding this program")?;

@@ -6,7 +6,7 @@
 use outrigger_agent::{
     Amounts, Event, Outcome as Effect, Place, Product, Seq, SessionId, Status, ToolOutput,
 };
-use outrigger_store::{Journal, SessionSummary, Settings, Sqlite};
+use outrigger_store::{Database, DatabaseAddress, Journal, SessionSummary, Settings};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +20,9 @@ use crate::sizes;
 /// One sample a batch.
 pub(crate) async fn measure() -> Outcome<Figure> {
     let home = Home::new()?;
-    let opened = Sqlite::open(&home::store(home.path()), Settings::default()).await;
+    let opened =
+        Database::open(&home::store(home.path()), &DatabaseAddress::Sqlite, Settings::default())
+            .await;
     let store = Arc::new(opened.doing("opening the store")?);
     let mut samples = Vec::with_capacity(sizes::BATCHES);
     for batch in 0..sizes::BATCHES {
@@ -40,7 +42,7 @@ pub(crate) async fn measure() -> Outcome<Figure> {
 }
 
 /// The steps of one writer in one batch, each at its place in the session.
-async fn write(store: Arc<Sqlite>, writer: u64, batch: u64) -> Outcome<()> {
+async fn write(store: Arc<Database>, writer: u64, batch: u64) -> Outcome<()> {
     let session = SessionId::new(format!("writer-{writer}")).expect("digits are plain");
     let mut after = Seq(batch * sizes::STEPS_PER_BATCH * 2);
     for _ in 0..sizes::STEPS_PER_BATCH {

@@ -5,7 +5,7 @@ use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
     Error as EntryError, Search,
 };
-use outrigger_store::{Settings, Sqlite};
+use outrigger_store::{Database, DatabaseAddress, Settings};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,13 +35,13 @@ pub(crate) async fn measure(progress: impl Fn(&str)) -> Outcome<Vec<Figure>> {
 
 /// A store with many entries.
 struct FilledStore {
-    store: Arc<Sqlite>,
+    store: Arc<Database>,
     scope: Scope,
 }
 
 impl FilledStore {
     async fn new(directory: &Path) -> Outcome<Self> {
-        let opened = Sqlite::open(directory, Settings::default()).await;
+        let opened = Database::open(directory, &DatabaseAddress::Sqlite, Settings::default()).await;
         let store = Arc::new(opened.doing("opening the store")?);
         let ada = Principal::Person("ada".to_owned());
         let scope = Directory::default().authenticate(&ada);

@@ -12,7 +12,7 @@ use outrigger_sandbox_native::{Config, Launch, Native};
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
 };
-use outrigger_store::{Settings, Sqlite};
+use outrigger_store::{Database, DatabaseAddress, Settings};
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -65,7 +65,9 @@ impl Trees for One {
 /// Fills a store, serves it into sandboxes and has programs look at it.
 pub(crate) async fn measure(progress: impl Fn(&str)) -> Outcome<Vec<Figure>> {
     let home = Home::new()?;
-    let opened = Sqlite::open(&home::store(home.path()), Settings::default()).await;
+    let opened =
+        Database::open(&home::store(home.path()), &DatabaseAddress::Sqlite, Settings::default())
+            .await;
     let store = Arc::new(opened.doing("opening the store")?);
     progress(&format!("{} entries are written", sizes::SERVED_ENTRIES));
     fill(&store).await?;
@@ -127,7 +129,7 @@ async fn native(home: &Home, tree: Arc<dyn Tree>) -> Outcome<Native> {
     native.await.doing("opening the native sandboxes")
 }
 
-fn tree(store: &Arc<Sqlite>) -> Outcome<Arc<dyn Tree>> {
+fn tree(store: &Arc<Database>) -> Outcome<Arc<dyn Tree>> {
     let memory = MemoryService {
         entries: Arc::clone(store) as _,
         reviews: Arc::clone(store) as _,
@@ -140,7 +142,7 @@ fn tree(store: &Arc<Sqlite>) -> Outcome<Arc<dyn Tree>> {
     tree.ok_or_else(|| Error::Astray("a person has no tree".to_owned()))
 }
 
-async fn fill(store: &Sqlite) -> Outcome<()> {
+async fn fill(store: &Database) -> Outcome<()> {
     let person: Principal = PERSON.parse().expect("a principal");
     let scope: Option<Scope> = Directory::default().authenticate(&person);
     let scope = scope.ok_or_else(|| Error::Astray("a person has no scope".to_owned()))?;

@@ -33,7 +33,8 @@ pub struct Hit {
 /// The words of a search, as the index and the snippet need them.
 #[derive(Debug)]
 pub(crate) struct Words {
-    phrases: Vec<(String, bool)>,
+    /// Texts that are one after the other, and whether the last word is only begun.
+    pub(crate) phrases: Vec<(String, bool)>,
 }
 
 impl Words {

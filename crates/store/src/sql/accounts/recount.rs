@@ -4,9 +4,10 @@
 //! its session says again; an account whose terms are lost is stopped, so that nothing is
 //! spent beyond limits that nobody knows. The caller holds the write lock.
 
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::{AccountId, SessionId};
 use serde::de::DeserializeOwned;
-use sqlx::sqlite::SqliteConnection;
 
 use super::{Columns, parse};
 use crate::book::Book;
@@ -18,22 +19,22 @@ const ACCOUNTS: &str = "SELECT account, terms, spent, reserved, before, since_ms
 const LOST: &str = "its limits could not be read: set them anew, and allow it";
 
 /// Everything that can be read.
-pub(crate) async fn read(connection: &mut SqliteConnection) -> Result<Book, Error> {
+pub(crate) async fn read(connection: &mut DatabaseConnection) -> Result<Book, Error> {
     let wrong = |e| fault::of("reading accounts", e);
     let mut book = Book::default();
     let rows: Vec<(String, String)> =
-        sqlx::query_as(CHARGES).fetch_all(&mut *connection).await.map_err(wrong)?;
+        sql::query_as(CHARGES).fetch_all(&mut *connection).await.map_err(wrong)?;
     for (name, text) in rows {
         let (session, charged) = (SessionId::new(name.clone()), parse(&text).ok());
         if let (Some(session), Some(charged)) = (session, charged) {
             book.sessions.insert(session, charged);
             continue;
         }
-        let gone = sqlx::query("DELETE FROM charges WHERE session = $1").bind(name);
+        let gone = sql::query("DELETE FROM charges WHERE session = $1").bind(name);
         gone.execute(&mut *connection).await.map_err(wrong)?;
     }
     let rows: Vec<Columns> =
-        sqlx::query_as(ACCOUNTS).fetch_all(&mut *connection).await.map_err(wrong)?;
+        sql::query_as(ACCOUNTS).fetch_all(&mut *connection).await.map_err(wrong)?;
     for (name, terms, _, _, before, since_ms) in rows {
         if let Some(account) = AccountId::parse(&name) {
             let since_ms = u64::try_from(since_ms).unwrap_or(0);
@@ -43,7 +44,7 @@ pub(crate) async fn read(connection: &mut SqliteConnection) -> Result<Book, Erro
             book.accounts.insert(account.account.clone(), account);
             continue;
         }
-        let gone = sqlx::query("DELETE FROM accounts WHERE account = $1").bind(name);
+        let gone = sql::query("DELETE FROM accounts WHERE account = $1").bind(name);
         gone.execute(&mut *connection).await.map_err(wrong)?;
     }
     Ok(book)

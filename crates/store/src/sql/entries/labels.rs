@@ -4,7 +4,8 @@
 //! was made from and of what it takes the place of. Only where nothing is any more does a
 //! text begin anew.
 
-use sqlx::sqlite::SqliteConnection;
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 
 use super::draft::{Draft, Provenance, What};
 use super::look;
@@ -18,7 +19,7 @@ const VERSION: &str =
 /// Adds to drafts what they inherit. Nothing is written, so that a version with too many
 /// labels is refused and leaves nothing behind.
 pub(crate) async fn inherit(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     drafts: &mut [Draft],
 ) -> Result<(), Error> {
     for draft in drafts.iter_mut().filter(|draft| !matches!(draft.what, What::Gone)) {
@@ -35,12 +36,12 @@ pub(crate) async fn inherit(
 }
 
 async fn version(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     at: &EntryAddress,
     revision: u64,
 ) -> Result<Option<Provenance>, Error> {
     let query =
-        sqlx::query(VERSION).bind(at.memory_scope.to_string()).bind(at.path.as_str().to_owned());
+        sql::query(VERSION).bind(at.memory_scope.to_string()).bind(at.path.as_str().to_owned());
     let row = query.bind(number(revision)).fetch_optional(connection).await.map_err(wrong)?;
     row.map(|row| Provenance::read(&mut Columns::of(&row))).transpose()
 }

@@ -1,8 +1,9 @@
 //! What a change finds where it is to be made, read under the write lock.
 
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::Digest;
 use outrigger_policy::{MemoryScope, Scope};
-use sqlx::sqlite::SqliteConnection;
 
 use super::draft::{Body, Draft, Provenance, Source, What};
 use super::rows::{Columns, FILE, FOLDER, GONE, damaged, key, unsigned, wrong};
@@ -15,7 +16,7 @@ const LOOK: &str = "SELECT (SELECT settings FROM memory_scopes WHERE scope = $1)
     e.state, e.revision, e.bytes, e.digest, e.executable, e.review_by_ms, e.content, e.searchable, \
     (SELECT v.redacted FROM versions v WHERE v.scope = e.scope AND v.path = e.path \
     AND v.revision = e.revision), e.author, e.labels \
-    FROM (SELECT 1) LEFT JOIN entries e ON e.scope = $1 AND e.path = $2 \
+    FROM (SELECT 1) AS one LEFT JOIN entries e ON e.scope = $1 AND e.path = $2 \
     LEFT JOIN entries above ON above.scope = $1 AND above.path = $3";
 const ABOVE: &str = "SELECT state, revision FROM entries WHERE scope = $1 AND path = $2";
 const CONTENT: &str = "SELECT bytes FROM contents WHERE content = $1";
@@ -46,13 +47,13 @@ pub(crate) enum EntryLookup {
 
 /// Looks at a place. For whoever does not see it, nothing is there and never was.
 pub(crate) async fn look(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     at: &EntryAddress,
 ) -> Result<ResolvedPath, Error> {
     let above = at.path.folder().map(|folder| folder.as_str().to_owned());
     let query =
-        sqlx::query(LOOK).bind(key(scope, &at.memory_scope)).bind(at.path.as_str().to_owned());
+        sql::query(LOOK).bind(key(scope, &at.memory_scope)).bind(at.path.as_str().to_owned());
     let row = query.bind(above).fetch_one(&mut *connection).await.map_err(wrong)?;
     if !scope.may_write(&at.memory_scope) {
         return Err(Error::Absent);
@@ -107,11 +108,11 @@ fn parse(text: Option<String>, memory_scope: &MemoryScope) -> Result<Settings, E
 
 /// What holds for a memory scope.
 pub(crate) async fn settings(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     memory_scope: &MemoryScope,
 ) -> Result<Settings, Error> {
-    let query = sqlx::query_as(SETTINGS).bind(key(scope, memory_scope));
+    let query = sql::query_as(SETTINGS).bind(key(scope, memory_scope));
     let row: Option<(String,)> = query.fetch_optional(connection).await.map_err(wrong)?;
     if scope.sees(memory_scope) {
         parse(row.map(|(text,)| text), memory_scope)
@@ -122,14 +123,14 @@ pub(crate) async fn settings(
 
 /// A content, whole.
 pub(crate) async fn content(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     body: &Body,
 ) -> Result<Option<Vec<u8>>, Error> {
     match &body.source {
         Source::New(bytes) => Ok(Some(bytes.clone())),
         Source::Lost(_) => Ok(None),
         Source::Known(content) => {
-            let query = sqlx::query_as(CONTENT).bind(*content);
+            let query = sql::query_as(CONTENT).bind(*content);
             let row: Option<(Vec<u8>,)> = query.fetch_optional(connection).await.map_err(wrong)?;
             row.map(|(bytes,)| Some(bytes)).ok_or_else(|| damaged("a file's content is missing"))
         }
@@ -154,7 +155,7 @@ impl ResolvedPath {
     /// Lets pass if what is there is no folder and as expected.
     pub(crate) async fn expect(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         expected: EntryPrecondition,
     ) -> Result<(), Error> {
         let is_expected = match (&self.found, expected) {
@@ -171,7 +172,7 @@ impl ResolvedPath {
 
     pub(crate) async fn conflict(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         matches: Option<u64>,
     ) -> Result<Error, Error> {
         let bytes = match &self.found {
@@ -184,7 +185,7 @@ impl ResolvedPath {
     /// Folders above that are missing, from the top down.
     pub(crate) async fn folders(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         draft: impl Fn(EntryAddress, u64, What) -> Draft,
     ) -> Result<Vec<Draft>, Error> {
         let mut drafts = Vec::new();
@@ -194,7 +195,7 @@ impl ResolvedPath {
             return Ok(drafts);
         }
         while let Some(path) = next.filter(|path| !path.is_root()) {
-            let query = sqlx::query_as(ABOVE).bind(self.at.memory_scope.to_string());
+            let query = sql::query_as(ABOVE).bind(self.at.memory_scope.to_string());
             let query = query.bind(path.as_str().to_owned());
             let row: Option<(i64, i64)> =
                 query.fetch_optional(&mut *connection).await.map_err(wrong)?;
@@ -213,8 +214,11 @@ impl ResolvedPath {
     }
 
     /// Whether nothing is in the folder.
-    pub(crate) async fn is_empty(&self, connection: &mut SqliteConnection) -> Result<bool, Error> {
-        let query = sqlx::query_as(IN_FOLDER).bind(self.at.memory_scope.to_string());
+    pub(crate) async fn is_empty(
+        &self,
+        connection: &mut DatabaseConnection,
+    ) -> Result<bool, Error> {
+        let query = sql::query_as(IN_FOLDER).bind(self.at.memory_scope.to_string());
         let query = query.bind(self.at.path.as_str().to_owned());
         let row: Option<(i64,)> = query.fetch_optional(connection).await.map_err(wrong)?;
         Ok(row.is_none())
@@ -225,12 +229,12 @@ const EXISTS: &str = "SELECT 1 FROM versions WHERE scope = $1 AND path = $2 AND 
 
 /// Lets pass where there is such a version for the scope.
 pub(crate) async fn origin(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     origin: Option<&(EntryAddress, u64)>,
 ) -> Result<(), Error> {
     let Some((place, revision)) = origin else { return Ok(()) };
-    let query = sqlx::query_as(EXISTS).bind(key(scope, &place.memory_scope));
+    let query = sql::query_as(EXISTS).bind(key(scope, &place.memory_scope));
     let query = query.bind(place.path.as_str().to_owned()).bind(number(*revision));
     let row: Option<(i64,)> = query.fetch_optional(connection).await.map_err(wrong)?;
     row.map(drop).ok_or(Error::Absent)

@@ -1,6 +1,8 @@
 //! Plans moves: of a file onto a place, or of a folder with all that is in it.
 
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
+use crate::sql::row::DatabaseRow;
 
 use super::draft::{Draft, What};
 use super::look::{EntryLookup, ResolvedPath, file, look};
@@ -14,13 +16,13 @@ const BELOW: &str = "SELECT f.path, f.revision, COALESCE(t.revision, 0), f.state
     f.bytes, f.digest, f.executable, f.review_by_ms, f.content, f.searchable, \
     (SELECT v.redacted FROM versions v WHERE v.scope = f.scope AND v.path = f.path \
     AND v.revision = f.revision) \
-    FROM entries f LEFT JOIN entries t ON t.scope = $4 AND t.path = $5 || substr(f.path, $6) \
+    FROM entries f LEFT JOIN entries t ON t.scope = $4 AND t.path = $5 || substr(f.path, CAST($6 AS INTEGER)) \
     WHERE f.scope = $1 AND f.path > $2 AND f.path < $3 AND f.state < 2 ORDER BY f.path LIMIT $7";
 
 impl Editor<'_> {
     pub(crate) async fn rename(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         (from, revision): (&EntryAddress, Option<u64>),
         (to, expected): (&EntryAddress, EntryPrecondition),
     ) -> Result<Vec<Draft>, Error> {
@@ -61,7 +63,7 @@ impl Editor<'_> {
 
     async fn file(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         source: &ResolvedPath,
         target: &ResolvedPath,
     ) -> Result<Vec<Draft>, Error> {
@@ -82,13 +84,13 @@ impl Editor<'_> {
 
     async fn folder(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         source: &ResolvedPath,
         target: &ResolvedPath,
     ) -> Result<Vec<Draft>, Error> {
         let (from, to) = (&source.at, &target.at);
         let path = from.path.as_str();
-        let rows: Vec<SqliteRow> = sqlx::query(BELOW)
+        let rows: Vec<DatabaseRow> = sql::query(BELOW)
             .bind(from.memory_scope.to_string())
             .bind(format!("{path}/"))
             .bind(format!("{path}0"))

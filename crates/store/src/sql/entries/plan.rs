@@ -2,8 +2,9 @@
 //!
 //! Nothing is written here, so that a refusal leaves nothing behind.
 
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 use outrigger_policy::Scope;
-use sqlx::sqlite::SqliteConnection;
 
 use super::draft::{Body, Draft, Source, What};
 use super::look::{EntryLookup, ResolvedPath, content, look, origin};
@@ -38,7 +39,7 @@ impl Editor<'_> {
     /// The folders that are missing above a path, and then what comes there.
     pub(crate) async fn onto(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         resolved: &ResolvedPath,
         what: What,
     ) -> Result<Vec<Draft>, Error> {
@@ -50,7 +51,7 @@ impl Editor<'_> {
 
     pub(crate) async fn write(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         at: &EntryAddress,
         expected: EntryPrecondition,
         file: EntryFile,
@@ -70,7 +71,7 @@ impl Editor<'_> {
 
     pub(crate) async fn edit(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         at: &EntryAddress,
         old: &str,
         new: &str,
@@ -97,7 +98,7 @@ impl Editor<'_> {
 
     pub(crate) async fn remove(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         at: &EntryAddress,
         revision: u64,
     ) -> Result<Vec<Draft>, Error> {
@@ -110,7 +111,7 @@ impl Editor<'_> {
 
     pub(crate) async fn make_folder(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         at: &EntryAddress,
     ) -> Result<Vec<Draft>, Error> {
         let resolved = look(connection, self.scope, at).await?;
@@ -123,7 +124,7 @@ impl Editor<'_> {
 
     pub(crate) async fn remove_folder(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         at: &EntryAddress,
     ) -> Result<Vec<Draft>, Error> {
         let resolved = look(connection, self.scope, at).await?;
@@ -141,7 +142,7 @@ impl Editor<'_> {
 
     pub(crate) async fn revert(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         at: &EntryAddress,
         to: u64,
         expected: EntryPrecondition,
@@ -160,7 +161,7 @@ impl Editor<'_> {
 
 /// An old version's file, whose content can be shared.
 async fn old(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     at: &EntryAddress,
     revision: u64,
@@ -170,7 +171,7 @@ async fn old(
     // Reading says why it can't be had.
     let read = read::read(connection, scope, at, Some(revision)).await?;
     let query =
-        sqlx::query(TEXT).bind(at.memory_scope.to_string()).bind(at.path.as_str().to_owned());
+        sql::query(TEXT).bind(at.memory_scope.to_string()).bind(at.path.as_str().to_owned());
     let row = query.bind(number(revision)).fetch_one(connection).await.map_err(wrong)?;
     let content: i64 = Columns::of(&row).take()?;
     let EntryState::File { executable, .. } = read.version.state else { return Err(Error::Absent) };

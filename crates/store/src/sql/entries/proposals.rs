@@ -1,7 +1,9 @@
 //! Proposals in the database: read, made, commented and decided.
 
+use crate::sql::connection::DatabaseConnection;
+use crate::sql::row::DatabaseRow;
+use crate::sql::{self, SqlText};
 use outrigger_policy::{MemoryScope, Principal, Scope};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::draft::{Body, Draft, Source, What};
 use super::look::{self, EntryLookup, ResolvedPath, look, origin};
@@ -31,12 +33,20 @@ const LIST: &str = concat!(
     " FROM proposals p WHERE p.scope = $1 AND p.standing <= $2 AND p.proposal < $3 \
      ORDER BY p.proposal DESC LIMIT $4"
 );
-const ONE: &str = concat!(
-    "SELECT ",
-    proposal_columns!(),
-    " FROM proposals p WHERE p.proposal = $1 \
-     AND p.scope IN (SELECT value FROM json_each($2))"
-);
+const ONE: SqlText = SqlText::Apart {
+    sqlite: concat!(
+        "SELECT ",
+        proposal_columns!(),
+        " FROM proposals p WHERE p.proposal = $1 \
+         AND p.scope IN (SELECT value FROM json_each($2))"
+    ),
+    postgres: concat!(
+        "SELECT ",
+        proposal_columns!(),
+        " FROM proposals p WHERE p.proposal = $1 \
+         AND p.scope IN (SELECT jsonb_array_elements_text(CAST($2 AS JSONB)))"
+    ),
+};
 const CONTENT: &str = "SELECT bytes FROM contents WHERE content = $1";
 const COMMENTS: &str =
     "SELECT author, at_ms, text FROM comments WHERE proposal = $1 ORDER BY comment";
@@ -46,7 +56,7 @@ const PROPOSE: &str = "INSERT INTO contents (bytes) SELECT $19 WHERE $19 IS NOT 
     INSERT INTO proposals (scope, path, base, standing, bytes, digest, \
     executable, content, author, via, at_ms, agent, session, seq, labels, message, review_by_ms, \
     origin_scope, origin_path, origin_revision) VALUES ($1, $2, $3, 0, $4, $5, $6, \
-    IIF($19 IS NULL, NULL, (SELECT MAX(content) FROM contents)), \
+    CASE WHEN $19 IS NOT NULL THEN (SELECT MAX(content) FROM contents) END, \
     $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING proposal";
 const SAID: &str = "SELECT COUNT(*) FROM comments WHERE proposal = $1";
 const SAY: &str = "INSERT INTO comments (proposal, author, at_ms, text) VALUES ($1, $2, $3, $4)";
@@ -69,7 +79,7 @@ pub(crate) struct Row {
     content: Option<i64>,
 }
 
-fn of_row(row: &SqliteRow) -> Result<Row, Error> {
+fn of_row(row: &DatabaseRow) -> Result<Row, Error> {
     let mut columns = Columns::of(row);
     let id = ProposalId(columns.number()?);
     let at = columns.place()?;
@@ -107,13 +117,13 @@ fn of_row(row: &SqliteRow) -> Result<Row, Error> {
 }
 
 pub(crate) async fn list(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     memory_scope: &MemoryScope,
     asked: ProposalFilter,
     before: Option<ProposalId>,
 ) -> Result<Vec<Proposal>, Error> {
-    let rows = sqlx::query(LIST)
+    let rows = sql::query(LIST)
         .bind(key(scope, memory_scope))
         .bind(if asked == ProposalFilter::Open { 0i64 } else { 3 })
         .bind(before.map_or(i64::MAX, |before| number(before.0)))
@@ -126,20 +136,20 @@ pub(crate) async fn list(
 
 /// A proposal that the scope sees.
 pub(crate) async fn one(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     id: ProposalId,
 ) -> Result<Row, Error> {
     let keys: Vec<String> =
         scope.all_memory_scopes().map(|memory_scope| key(scope, &memory_scope)).collect();
     let keys = serde_json::to_string(&keys).expect("names are text");
-    let query = sqlx::query(ONE).bind(number(id.0)).bind(keys);
+    let query = sql::query(ONE).bind(number(id.0)).bind(keys);
     let row = query.fetch_optional(connection).await.map_err(wrong)?;
     of_row(&row.ok_or(Error::Absent)?)
 }
 
 pub(crate) async fn whole(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     id: ProposalId,
 ) -> Result<(Proposal, Option<Vec<u8>>, Vec<Comment>), Error> {
@@ -149,12 +159,12 @@ pub(crate) async fn whole(
     }
     let mut bytes = None;
     if let Some(content) = content {
-        let query = sqlx::query_as(CONTENT).bind(content);
+        let query = sql::query_as(CONTENT).bind(content);
         let row: Option<(Vec<u8>,)> =
             query.fetch_optional(&mut *connection).await.map_err(wrong)?;
         bytes = row.map(|(bytes,)| bytes);
     }
-    let query = sqlx::query(COMMENTS).bind(number(id.0));
+    let query = sql::query(COMMENTS).bind(number(id.0));
     let rows = query.fetch_all(connection).await.map_err(wrong)?;
     let comment = |row| {
         let mut columns = Columns::of(row);
@@ -165,7 +175,7 @@ pub(crate) async fn whole(
 }
 
 pub(crate) async fn propose(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     quotas: &Quotas,
     editor: Editor<'_>,
     proposed: NewProposal,
@@ -176,7 +186,7 @@ pub(crate) async fn propose(
     let (bytes, origin_of) = (file.as_ref().map_or(0, |file| file.bytes.len()), file.as_ref());
     Error::within("an entry (bytes)", bytes, limits::ENTRY_BYTES_MAX)?;
     origin(connection, editor.scope, origin_of.and_then(|file| file.derived_from.as_ref())).await?;
-    let row: (i64,) = sqlx::query_as(OPEN)
+    let row: (i64,) = sql::query_as(OPEN)
         .bind(at.memory_scope.to_string())
         .fetch_one(&mut *connection)
         .await
@@ -189,7 +199,7 @@ pub(crate) async fn propose(
     let body = file.map(|file| Body::new(file.bytes, file.executable));
     let taken = (&at, body.as_ref().map(|body| body.bytes));
     usage::propose(connection, quotas, taken, editor.by.session.as_ref()).await?;
-    let query = sqlx::query_as(PROPOSE)
+    let query = sql::query(PROPOSE)
         .bind(at.memory_scope.to_string())
         .bind(at.path.as_str().to_owned())
         .bind(number(base))
@@ -199,13 +209,13 @@ pub(crate) async fn propose(
         .bind(editor.scope.person().to_string());
     let query = bind_by(query, editor.by).bind(review_by_ms.map(number));
     let query = bind_origin(query, origin.as_ref()).bind(body.and_then(|body| body.new_bytes()));
-    let row: (i64,) = query.fetch_one(connection).await.map_err(writing)?;
+    let row: (i64,) = query.of().fetch_one(connection).await.map_err(writing)?;
     Ok(ProposalId(unsigned(row.0)?))
 }
 
 /// Lets pass what can come to stand at a path.
 async fn fits(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     resolved: &ResolvedPath,
     base: u64,
     has_file: bool,
@@ -223,25 +233,25 @@ async fn fits(
 }
 
 pub(crate) async fn comment(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     editor: Editor<'_>,
     id: ProposalId,
     text: &str,
 ) -> Result<(), Error> {
     one(connection, editor.scope, id).await?;
     Error::within("a comment (bytes)", text.len(), limits::MESSAGE_BYTES_MAX)?;
-    let query = sqlx::query_as(SAID).bind(number(id.0));
+    let query = sql::query_as(SAID).bind(number(id.0));
     let row: (i64,) = query.fetch_one(&mut *connection).await.map_err(wrong)?;
     let count = usize::try_from(row.0).unwrap_or(0) + 1;
     Error::within("a proposal (comments)", count, limits::COMMENTS_MAX)?;
-    let query = sqlx::query(SAY).bind(number(id.0)).bind(editor.scope.person().to_string());
+    let query = sql::query(SAY).bind(number(id.0)).bind(editor.scope.person().to_string());
     let query = query.bind(number(editor.by.at_ms)).bind(text.to_owned());
     query.execute(connection).await.map(drop).map_err(writing)
 }
 
 /// Plans what comes of a decision: versions to write, if it is accepted.
 pub(crate) async fn plan(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     id: ProposalId,
     decision: &Decision,
@@ -294,9 +304,9 @@ pub(crate) async fn plan(
     Ok(drafts)
 }
 
-async fn body(connection: &mut SqliteConnection, found: &Row) -> Result<Option<Body>, Error> {
+async fn body(connection: &mut DatabaseConnection, found: &Row) -> Result<Option<Body>, Error> {
     let Some(content) = found.content else { return Ok(None) };
-    let query = sqlx::query_as(CONTENT).bind(content);
+    let query = sql::query_as(CONTENT).bind(content);
     let (bytes,): (Vec<u8>,) = query.fetch_one(connection).await.map_err(wrong)?;
     let source = Source::Known(content);
     Ok(Some(Body { source, ..Body::new(bytes, found.proposal.executable) }))
@@ -304,7 +314,7 @@ async fn body(connection: &mut SqliteConnection, found: &Row) -> Result<Option<B
 
 /// Notes a decision.
 pub(crate) async fn decide(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     (id, decision): (ProposalId, &Decision),
     at_ms: u64,
@@ -315,7 +325,7 @@ pub(crate) async fn decide(
         Decision::Reject { reason } => (2, Some(reason.clone())),
         Decision::Withdraw => (3, None),
     };
-    sqlx::query(DECIDE)
+    sql::query(DECIDE)
         .bind(number(id.0))
         .bind(standing)
         .bind(scope.person().to_string())
@@ -330,7 +340,7 @@ pub(crate) async fn decide(
 
 /// Sets what holds for a memory scope.
 pub(crate) async fn set(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     editor: Editor<'_>,
     memory_scope: &MemoryScope,
     settings: &Settings,
@@ -340,7 +350,7 @@ pub(crate) async fn set(
         return Err(Error::Setting { what });
     }
     let Attribution { at_ms, .. } = editor.by;
-    sqlx::query(SET)
+    sql::query(SET)
         .bind(memory_scope.to_string())
         .bind(json(settings))
         .bind(editor.scope.person().to_string())

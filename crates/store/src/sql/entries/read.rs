@@ -2,9 +2,11 @@
 //!
 //! Must never look for a memory scope by another name than [`key`] gives.
 
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
+use crate::sql::row::DatabaseRow;
 use outrigger_agent::SessionId;
 use outrigger_policy::{MemoryScope, Scope};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::rows::{Columns, damaged, key, node_columns, version_columns, wrong};
 use crate::entries::{
@@ -17,8 +19,8 @@ use crate::sql::integer::number;
 /// Author and labels of what is listed, unless it is the reader's own and carries none.
 macro_rules! origin_columns {
     () => {
-        ", CASE WHEN e.labels <> '[]' OR e.author <> $5 \
-         THEN json_array(e.author, json(e.labels)) END"
+        ", CASE WHEN e.labels <> '[]' OR e.author <> $5 THEN e.author END, \
+         CASE WHEN e.labels <> '[]' OR e.author <> $5 THEN e.labels END"
     };
 }
 const STAT: &str = concat!(
@@ -49,7 +51,7 @@ const LIST_ALL: &str = concat!(
 const STALE: &str = concat!(
     "SELECT ",
     node_columns!(),
-    ", NULL FROM entries e WHERE e.scope = $1 AND e.state = 0 AND e.review_by_ms IS NOT NULL \
+    ", NULL, NULL FROM entries e WHERE e.scope = $1 AND e.state = 0 AND e.review_by_ms IS NOT NULL \
      AND e.review_by_ms <= $2 ORDER BY e.review_by_ms, e.path LIMIT $3"
 );
 const NEWEST: &str = concat!(
@@ -78,12 +80,11 @@ const OF_SESSION: &str = concat!(
 );
 
 pub(crate) async fn stat(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     at: &EntryAddress,
 ) -> Result<EntryStat, Error> {
-    let row =
-        sqlx::query(STAT).bind(key(scope, &at.memory_scope)).bind(at.path.as_str().to_owned());
+    let row = sql::query(STAT).bind(key(scope, &at.memory_scope)).bind(at.path.as_str().to_owned());
     let row = row.fetch_optional(connection).await.map_err(wrong)?;
     match row {
         Some(row) => Ok(Columns::of(&row).node()?.1),
@@ -100,7 +101,7 @@ fn root() -> EntryStat {
 }
 
 pub(crate) async fn list(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     folder: &EntryAddress,
     deep: bool,
@@ -118,24 +119,24 @@ pub(crate) async fn list(
         (true, path) => (LIST_DEEP, format!("{path}0"), format!("{path}/")),
     };
     let after = after.map_or("", EntryPath::as_str).to_owned().max(begin);
-    let query = sqlx::query(text).bind(key(scope, &folder.memory_scope)).bind(bound).bind(after);
+    let query = sql::query(text).bind(key(scope, &folder.memory_scope)).bind(bound).bind(after);
     let query = query.bind(limits::PAGE_ENTRIES_MAX as i64 + 1);
     let query = query.bind(scope.person().to_string());
     listed(&query.fetch_all(connection).await.map_err(wrong)?, scope)
 }
 
 pub(crate) async fn stale(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     memory_scope: &MemoryScope,
     at_ms: u64,
 ) -> Result<EntryListing, Error> {
-    let query = sqlx::query(STALE).bind(key(scope, memory_scope)).bind(number(at_ms));
+    let query = sql::query(STALE).bind(key(scope, memory_scope)).bind(number(at_ms));
     let query = query.bind(limits::PAGE_ENTRIES_MAX as i64 + 1);
     listed(&query.fetch_all(connection).await.map_err(wrong)?, scope)
 }
 
-fn listed(rows: &[SqliteRow], scope: &Scope) -> Result<EntryListing, Error> {
+fn listed(rows: &[DatabaseRow], scope: &Scope) -> Result<EntryListing, Error> {
     let more = rows.len() > limits::PAGE_ENTRIES_MAX;
     let mut listed = EntryListing { more, ..EntryListing::default() };
     for row in rows.iter().take(limits::PAGE_ENTRIES_MAX) {
@@ -150,16 +151,16 @@ fn listed(rows: &[SqliteRow], scope: &Scope) -> Result<EntryListing, Error> {
 }
 
 pub(crate) async fn read(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     at: &EntryAddress,
     revision: Option<u64>,
 ) -> Result<Contents, Error> {
     let key = key(scope, &at.memory_scope);
     let query = match revision {
-        None => sqlx::query(NEWEST).bind(key).bind(at.path.as_str().to_owned()),
+        None => sql::query(NEWEST).bind(key).bind(at.path.as_str().to_owned()),
         Some(revision) => {
-            let query = sqlx::query(REVISION).bind(key).bind(at.path.as_str().to_owned());
+            let query = sql::query(REVISION).bind(key).bind(at.path.as_str().to_owned());
             query.bind(number(revision))
         }
     };
@@ -188,13 +189,13 @@ pub(crate) async fn read(
 }
 
 pub(crate) async fn history(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     at: &EntryAddress,
     before: Option<u64>,
 ) -> Result<Vec<Version>, Error> {
     let before = before.unwrap_or(u64::MAX);
-    let query = sqlx::query(HISTORY).bind(key(scope, &at.memory_scope));
+    let query = sql::query(HISTORY).bind(key(scope, &at.memory_scope));
     let query = query.bind(at.path.as_str().to_owned()).bind(number(before));
     let query = query.bind(limits::PAGE_VERSIONS_MAX as i64);
     let versions = versions(&query.fetch_all(connection).await.map_err(wrong)?)?;
@@ -203,15 +204,15 @@ pub(crate) async fn history(
 }
 
 pub(crate) async fn changes_of(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     after: u64,
 ) -> Result<Vec<Version>, Error> {
-    let query = sqlx::query(OF_SESSION).bind(session.to_string()).bind(number(after));
+    let query = sql::query(OF_SESSION).bind(session.to_string()).bind(number(after));
     let query = query.bind(limits::PAGE_VERSIONS_MAX as i64);
     versions(&query.fetch_all(connection).await.map_err(wrong)?)
 }
 
-fn versions(rows: &[SqliteRow]) -> Result<Vec<Version>, Error> {
+fn versions(rows: &[DatabaseRow]) -> Result<Vec<Version>, Error> {
     rows.iter().map(|row| Columns::of(row).version()).collect()
 }

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 
 use outrigger_agent::{Digest, Seq, SessionId};
 use outrigger_policy::{MemoryScope, Principal, Scope};
-use sqlx::sqlite::{Sqlite, SqliteRow};
-use sqlx::{Decode, Row, Type};
 
 use crate::entries::{
     Attribution, ContentState, EntryAddress, EntryPath, EntryStat, EntryState, Error, Version, Via,
     labels_for,
 };
 use crate::sql::fault;
+use crate::sql::row::{DatabaseRow, FromColumn};
 
 /// The key of a memory scope that nobody sees and nothing is on.
 const NOWHERE: &str = "";
@@ -58,18 +57,18 @@ pub(crate) fn unsigned(value: i64) -> Result<u64, Error> {
 
 /// The columns of a row, one after the other.
 pub(crate) struct Columns<'r> {
-    row: &'r SqliteRow,
+    row: &'r DatabaseRow,
     next: usize,
 }
 
 impl<'r> Columns<'r> {
-    pub(crate) fn of(row: &'r SqliteRow) -> Self {
+    pub(crate) fn of(row: &'r DatabaseRow) -> Self {
         Self { row, next: 0 }
     }
 
-    pub(crate) fn take<T: Decode<'r, Sqlite> + Type<Sqlite>>(&mut self) -> Result<T, Error> {
+    pub(crate) fn take<T: FromColumn>(&mut self) -> Result<T, Error> {
         self.next += 1;
-        self.row.try_get(self.next - 1).map_err(wrong)
+        T::from_column(self.row, self.next - 1).map_err(wrong)
     }
 
     pub(crate) fn number(&mut self) -> Result<u64, Error> {
@@ -104,14 +103,14 @@ impl<'r> Columns<'r> {
         serde_json::from_str(&self.take::<String>()?).map_err(|_| broken())
     }
 
-    /// What a listed entry brings to a reader: author and labels as one JSON text, or none.
+    /// What a listed entry brings to a reader: author and labels, or neither.
     pub(crate) fn origin_for(
         &mut self,
         reader: &Principal,
     ) -> Result<Option<BTreeSet<String>>, Error> {
-        let Some(text) = self.take::<Option<String>>()? else { return Ok(None) };
-        let (author, labels): (String, BTreeSet<String>) =
-            serde_json::from_str(&text).map_err(|_| broken())?;
+        let (author, labels): (Option<String>, Option<String>) = (self.take()?, self.take()?);
+        let Some((author, labels)) = author.zip(labels) else { return Ok(None) };
+        let labels: BTreeSet<String> = serde_json::from_str(&labels).map_err(|_| broken())?;
         Ok(Some(labels_for(reader, &principal(&author)?, &labels)))
     }
 

@@ -4,28 +4,30 @@
 //! Must never refuse what only takes away. What is counted follows from the rows of
 //! versions, entries and proposals, but for sessions, of which nothing is taken away.
 
+use crate::sql;
 use std::collections::BTreeMap;
 
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::SessionId;
 use outrigger_policy::{MemoryScope, Owner, Principal};
-use sqlx::QueryBuilder;
-use sqlx::sqlite::SqliteConnection;
 
 use super::draft::{Draft, What};
 use super::rows::unsigned;
 use crate::entries::{EntryAddress, Error, MemoryUsage, Quota, QuotaExceeded, Quotas};
 use crate::sql::fault;
 use crate::sql::integer::number;
+use crate::sql::journal::statements::tuples;
 
 /// Who has everything.
 const ALL: &str = "all";
 /// Adds what is to come, or takes it out again; a row for each holder is put in between.
 const ADD: (&str, &str) = (
-    "INSERT INTO usage (holder, bytes, entries, versions) ",
+    "INSERT INTO usage (holder, bytes, entries, versions) VALUES ",
     " ON CONFLICT (holder) DO UPDATE SET bytes = usage.bytes + excluded.bytes, \
     entries = usage.entries + excluded.entries, versions = usage.versions + excluded.versions \
     RETURNING holder, bytes, entries, versions",
 );
+const ADD_COLUMNS: usize = 4;
 const FREE: &str = "UPDATE usage SET bytes = bytes - $2, versions = versions - $3 \
     WHERE holder = $1 OR holder = 'all'";
 
@@ -87,7 +89,7 @@ fn come_to(deltas: &mut Deltas, memory_scope: &MemoryScope, by: Option<&SessionI
 
 /// Takes versions in that are about to be written.
 pub(crate) async fn take(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     quotas: &Quotas,
     drafts: &[Draft],
 ) -> Result<(), Error> {
@@ -111,7 +113,7 @@ pub(crate) async fn take(
 
 /// Takes a file in that is about to be proposed.
 pub(crate) async fn propose(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     quotas: &Quotas,
     (at, bytes): (&EntryAddress, Option<u64>),
     session: Option<&SessionId>,
@@ -126,7 +128,7 @@ pub(crate) async fn propose(
 /// Counts, and takes everything back if it has no room: so that what is refused is slower,
 /// and not what is done.
 async fn account(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     quotas: &Quotas,
     deltas: &Deltas,
 ) -> Result<(), Error> {
@@ -153,16 +155,18 @@ async fn account(
 }
 
 async fn add(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     deltas: &Deltas,
     sign: i64,
 ) -> Result<BTreeMap<String, MemoryUsage>, Error> {
-    let mut query = QueryBuilder::new(ADD.0);
-    query.push_values(deltas, |mut row, (holder, delta)| {
-        row.push_bind(holder.clone()).push_bind(sign * delta.bytes);
-        row.push_bind(sign * delta.entries).push_bind(sign * delta.versions);
-    });
-    let query = query.push(ADD.1).build_query_as();
+    let mut text = ADD.0.to_owned();
+    tuples(&mut text, 1, deltas.len(), ADD_COLUMNS);
+    text.push_str(ADD.1);
+    let mut query = sql::query_as(text);
+    for (holder, delta) in deltas {
+        query = query.bind(holder.clone()).bind(sign * delta.bytes);
+        query = query.bind(sign * delta.entries).bind(sign * delta.versions);
+    }
     let rows: Vec<(String, i64, i64, i64)> = query.fetch_all(connection).await.map_err(wrong)?;
     let usage = |(holder, bytes, entries, versions)| {
         let (bytes, entries) = (unsigned(bytes)?, unsigned(entries)?);
@@ -182,9 +186,9 @@ impl FreedSpace {
     }
 
     /// Gives back what they took.
-    pub(crate) async fn give_back(&self, connection: &mut SqliteConnection) -> Result<(), Error> {
+    pub(crate) async fn give_back(&self, connection: &mut DatabaseConnection) -> Result<(), Error> {
         for (owner, (bytes, versions)) in &self.0 {
-            let query = sqlx::query(FREE).bind(owner.clone().unwrap_or_default());
+            let query = sql::query(FREE).bind(owner.clone().unwrap_or_default());
             let query = query.bind(number(*bytes)).bind(number(*versions));
             query.execute(&mut *connection).await.map_err(wrong)?;
         }

@@ -1,7 +1,7 @@
 //! What is asked of the writer about entries, and what it makes of each request.
 
+use crate::sql::connection::DatabaseConnection;
 use outrigger_policy::{MemoryScope, Scope};
-use sqlx::sqlite::SqliteConnection;
 use tokio::sync::oneshot;
 
 use super::draft::Draft;
@@ -67,7 +67,7 @@ impl Order {
     /// Performs it in the transaction that is open. What is refused changed nothing.
     pub(crate) async fn perform(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         quotas: &Quotas,
     ) -> Result<Answer, Error> {
         let Self { scope, by, work } = self;
@@ -104,7 +104,7 @@ impl Order {
 impl Editor<'_> {
     async fn change(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         quotas: &Quotas,
         change: ChangeRequest,
     ) -> Result<ChangeOutcome, Error> {
@@ -139,7 +139,7 @@ impl Editor<'_> {
 }
 
 async fn write(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     quotas: &Quotas,
     mut drafts: Vec<Draft>,
 ) -> Result<ChangeOutcome, Error> {

@@ -5,14 +5,14 @@
 //! statement costs a trip to the connection's thread, so there are few of them:
 //! three for an append, also if it charges accounts.
 
+use crate::sql;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::{AccountId, Digest, Seq, SessionId};
 use outrigger_audit::LogEntry;
 use outrigger_audit::chain::{self, ChainLink};
-use sqlx::AssertSqlSafe;
-use sqlx::sqlite::SqliteConnection;
 use tokio::sync::oneshot;
 
 use super::snapshot;
@@ -118,7 +118,7 @@ impl Batch {
     /// Performs all of it, or none with an error. A request that was refused has its own error.
     pub(crate) async fn commit(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         work: &[(SessionId, JournalWrite)],
     ) -> Result<CommitOutcome, Error> {
         let (mut heads, mut book) = self.begin(connection, work).await?;
@@ -155,14 +155,14 @@ impl Batch {
         for (index, session, snapshot) in snapshots {
             done.results[index] = snapshot::keep(connection, session, snapshot).await?;
         }
-        sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
+        sql::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
         Ok(done)
     }
 
     /// Adds what rests now to the log. Where the log can't be used, events are stored all the same.
     async fn cover(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         entries: Vec<LogEntry>,
         done: &mut CommitOutcome,
     ) -> Result<(), Error> {
@@ -181,7 +181,7 @@ impl Batch {
     /// Takes the write lock and reads where the sessions stand.
     async fn begin(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         work: &[(SessionId, JournalWrite)],
     ) -> Result<(Heads, Book), Error> {
         let wrong = |e| fault::of("reading where a session stands", e);
@@ -200,7 +200,7 @@ impl Batch {
         let names: Vec<String> = heads.keys().map(ToString::to_string).collect();
         for (index, names) in names.chunks(limits::HEADS_MAX).enumerate() {
             let (text, places) = self.texts.heads(names.len(), index == 0);
-            let mut query = sqlx::query_as(AssertSqlSafe(text));
+            let mut query = sql::query_as(text);
             for place in 0..places {
                 query = query.bind(names[place.min(names.len() - 1)].clone());
             }
@@ -219,14 +219,14 @@ impl Batch {
     /// Takes the write lock, and reads everything that charges have to do with at once.
     async fn begin_charged(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         heads: &mut Heads,
         accounts: &[&AccountId],
     ) -> Result<Book, Error> {
         type Row = (i64, String, i64, String, Option<String>, String, String);
         let names: Vec<String> = heads.keys().map(ToString::to_string).collect();
         let (text, sessions, levels) = self.texts.charged_heads(names.len(), accounts.len());
-        let mut query = sqlx::query_as(AssertSqlSafe(text));
+        let mut query = sql::query_as(text);
         for place in 0..sessions {
             query = query.bind(names[place.min(names.len() - 1)].clone());
         }
@@ -257,7 +257,7 @@ impl Batch {
 
     async fn write(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         rows: Vec<Row<'_>>,
         mut changed: Vec<(SessionId, Seq, Digest, HeadChange)>,
         book: &Book,
@@ -284,7 +284,7 @@ impl Batch {
                 charges: along(charged.charges.len()),
                 accounts: along(charged.accounts.len()),
             });
-            let mut query = sqlx::query(AssertSqlSafe(text));
+            let mut query = sql::query(text);
             for Row { session, seq, at_ms, link, entry } in events {
                 let blob = entry.payload.is_none().then(|| entry.digest.to_string());
                 query = query.bind(session.to_string()).bind(number(seq.0)).bind(number(at_ms));

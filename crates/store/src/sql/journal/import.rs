@@ -2,21 +2,23 @@
 //!
 //! Must never take in a part of them, nor one that is there already.
 
+use crate::sql;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::{Digest, Seq, SessionId};
 use outrigger_audit::{LogEntry, chain};
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::SqliteConnection;
 
 use super::batch::Batch;
 use crate::event::{ChainWalk, StoredEvent, cut};
 use crate::sql::fault;
 use crate::sql::integer::number;
 use crate::sql::log::anchor::LogAppend;
-use crate::{BlobDirectory, Error, limits};
+use crate::{Blobs, Error, limits};
 
 const KNOWN: &str = "SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = $1";
 const EVENT: &str = "INSERT INTO events (session, seq, at_ms, format, payload, blob, link) \
@@ -52,21 +54,21 @@ pub(crate) struct Line {
 pub(crate) struct Import {
     pub(crate) room: PathBuf,
     pub(crate) sessions: Vec<SessionExport>,
-    pub(crate) blobs: BlobDirectory,
+    pub(crate) blobs: Arc<dyn Blobs>,
 }
 
 /// Takes sessions in, in one transaction.
 pub(crate) async fn take(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     batch: &mut Batch,
     import: &Import,
 ) -> Result<LogAppend, Error> {
     let wrong = |e| fault::of("taking in a session", e);
-    sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
+    sql::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
     let mut entries = Vec::new();
     for exported in &import.sessions {
         let SessionExport { session, head, link, .. } = exported;
-        let query = sqlx::query_as(KNOWN).bind(session.to_string());
+        let query = sql::query_as(KNOWN).bind(session.to_string());
         let (found,): (i64,) = query.fetch_one(&mut *connection).await.map_err(wrong)?;
         let found = Seq(found.try_into().unwrap_or(0));
         if found > Seq(0) {
@@ -74,7 +76,7 @@ pub(crate) async fn take(
             return Err(Error::Conflict { session, expected, found });
         }
         events(connection, import, exported).await?;
-        let query = sqlx::query(SESSION)
+        let query = sql::query(SESSION)
             .bind(session.to_string())
             .bind(number(exported.created_at_ms))
             .bind(number(exported.last_at_ms))
@@ -86,12 +88,12 @@ pub(crate) async fn take(
         entries.push(LogEntry { session: session.clone(), seq: *head, link: link.clone() });
     }
     let added = batch.anchor.add(connection, &mut batch.texts, entries).await?;
-    sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
+    sql::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
     Ok(added)
 }
 
 async fn events(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     import: &Import,
     exported: &SessionExport,
 ) -> Result<(), Error> {
@@ -111,9 +113,9 @@ async fn events(
         walk.step(StoredEvent { seq, at_ms, format, text: text.clone(), link: link.clone() })?;
         let (payload, blob) = match text.len() <= limits::PAYLOAD_INLINE_BYTES_MAX {
             true => (Some(text), None),
-            false => (None, Some(import.blobs.keep(text.as_bytes())?.to_string())),
+            false => (None, Some(import.blobs.put(text.into_bytes()).await?.to_string())),
         };
-        let query = sqlx::query(EVENT)
+        let query = sql::query(EVENT)
             .bind(session.to_string())
             .bind(number(seq.0))
             .bind(number(at_ms))

@@ -1,8 +1,9 @@
 //! Queries about sessions and their events.
 
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
-use sqlx::sqlite::SqliteConnection;
 
 use crate::sql::fault;
 use crate::sql::integer::{number, unsigned};
@@ -26,11 +27,11 @@ fn wrong(error: sqlx::Error) -> Error {
 
 /// The place and link of a session's last event.
 pub(crate) async fn head(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
 ) -> Result<Option<(Seq, String)>, Error> {
     const TEXT: &str = "SELECT head_seq, head_link FROM sessions WHERE session = $1";
-    let row: Option<(i64, String)> = sqlx::query_as(TEXT)
+    let row: Option<(i64, String)> = sql::query_as(TEXT)
         .bind(session.to_string())
         .fetch_optional(connection)
         .await
@@ -40,12 +41,12 @@ pub(crate) async fn head(
 
 /// The link of one event.
 pub(crate) async fn link(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     seq: Seq,
 ) -> Result<Digest, Error> {
     const TEXT: &str = "SELECT link FROM events WHERE session = $1 AND seq = $2";
-    let row: Option<(String,)> = sqlx::query_as(TEXT)
+    let row: Option<(String,)> = sql::query_as(TEXT)
         .bind(session.to_string())
         .bind(number(seq.0))
         .fetch_optional(connection)
@@ -57,14 +58,14 @@ pub(crate) async fn link(
 
 /// A page of at most so many rows, and whether it was cut.
 pub(crate) async fn rows(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     after: Seq,
     rows_max: usize,
 ) -> Result<(Vec<Row>, bool), Error> {
     const TEXT: &str = "SELECT seq, at_ms, format, payload, blob, link FROM events \
         WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3";
-    let mut found = sqlx::query_as(TEXT)
+    let mut found = sql::query_as(TEXT)
         .bind(session.to_string())
         .bind(number(after.0))
         .bind(rows_max as i64 + 1)
@@ -93,18 +94,18 @@ pub(crate) async fn rows(
 type RowColumns = (String, i64, i64, i64, Option<String>, Option<String>);
 
 pub(crate) async fn session(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
 ) -> Result<Option<SessionRow>, Error> {
     const ONE: &str = "SELECT session, created_at_ms, last_at_ms, head_seq, title, status \
         FROM sessions WHERE session = $1";
-    let query = sqlx::query_as(ONE).bind(session.to_string());
+    let query = sql::query_as(ONE).bind(session.to_string());
     let found: Option<RowColumns> = query.fetch_optional(connection).await.map_err(wrong)?;
     found.map(row).transpose()
 }
 
 pub(crate) async fn sessions(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     before: Option<Before>,
     limit: usize,
 ) -> Result<Vec<SessionRow>, Error> {
@@ -115,9 +116,9 @@ pub(crate) async fn sessions(
         ORDER BY created_at_ms DESC, session DESC LIMIT $1";
     let limit = limit.min(limits::PAGE_SESSIONS_MAX) as i64;
     let query = match before {
-        None => sqlx::query_as(FIRST).bind(limit),
+        None => sql::query_as(FIRST).bind(limit),
         Some(Before { created_at_ms, session }) => {
-            sqlx::query_as(NEXT).bind(limit).bind(number(created_at_ms)).bind(session.to_string())
+            sql::query_as(NEXT).bind(limit).bind(number(created_at_ms)).bind(session.to_string())
         }
     };
     let rows: Vec<RowColumns> = query.fetch_all(connection).await.map_err(wrong)?;

@@ -3,9 +3,10 @@
 //! Owns that both happen in one transaction. A session of which no removal can be signed
 //! stays: its absence would be taken for the work of somebody else.
 
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::{Digest, Seq, SessionId};
 use outrigger_audit::LogEntry;
-use sqlx::sqlite::SqliteConnection;
 
 use super::batch::Batch;
 use crate::Error;
@@ -23,14 +24,14 @@ const GONE: [&str; 4] = [
 
 /// Removes a session that is at `head`.
 pub(crate) async fn remove(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     batch: &mut Batch,
     session: &SessionId,
     head: Seq,
 ) -> Result<LogAppend, Error> {
     let wrong = |e| fault::of("removing a session", e);
-    sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
-    let query = sqlx::query_as(HEAD).bind(session.to_string());
+    sql::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
+    let query = sql::query_as(HEAD).bind(session.to_string());
     let row: Option<(i64, String)> = query.fetch_optional(&mut *connection).await.map_err(wrong)?;
     let (found, link) = row.ok_or_else(|| Error::no_session(session))?;
     let found = Seq(found.try_into().unwrap_or(0));
@@ -40,11 +41,11 @@ pub(crate) async fn remove(
     let none = || Error::damaged(fault::DATABASE, format!("session {session} has a broken link"));
     let link = Digest::parse(&link).ok_or_else(none)?;
     for text in GONE {
-        let query = sqlx::query(text).bind(session.to_string());
+        let query = sql::query(text).bind(session.to_string());
         query.execute(&mut *connection).await.map_err(wrong)?;
     }
     let entry = LogEntry { session: session.clone(), seq: LogEntry::REMOVED, link };
     let added = batch.anchor.add(connection, &mut batch.texts, vec![entry]).await?;
-    sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
+    sql::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
     Ok(added)
 }

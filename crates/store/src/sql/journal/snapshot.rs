@@ -4,8 +4,9 @@
 //! the state follows, and a link stands for all events before it. A state can't be put
 //! beside another history.
 
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::{Digest, Seq, SessionId};
-use sqlx::sqlite::SqliteConnection;
 
 use crate::sql::fault;
 use crate::sql::integer::{number, unsigned};
@@ -19,7 +20,7 @@ fn seal(session: &SessionId, link: &str, version: u32, state: &[u8]) -> Digest {
 
 /// Writes a snapshot, sealed to the event that it follows.
 pub(crate) async fn keep(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     snapshot: &SessionSnapshot,
 ) -> Result<Result<Seq, Error>, Error> {
@@ -30,14 +31,14 @@ pub(crate) async fn keep(
         WHERE excluded.seq >= snapshots.seq";
     let wrong = |e| fault::of("writing a snapshot", e);
     let seq = snapshot.seq;
-    let query = sqlx::query_as(LINK).bind(session.to_string()).bind(number(seq.0));
+    let query = sql::query_as(LINK).bind(session.to_string()).bind(number(seq.0));
     let found: Option<(String,)> = query.fetch_optional(&mut *connection).await.map_err(wrong)?;
     let Some((link,)) = found else {
         let what = format!("event {seq} of session {session}");
         return Ok(Err(Error::NotFound { what }));
     };
     let seal = seal(session, &link, snapshot.version, &snapshot.state);
-    sqlx::query(KEEP)
+    sql::query(KEEP)
         .bind(session.to_string())
         .bind(number(seq.0))
         .bind(i64::from(snapshot.version))
@@ -51,7 +52,7 @@ pub(crate) async fn keep(
 
 /// The newest folded state, if its seal fits and it is of that version.
 pub(crate) async fn read(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     version: u32,
 ) -> Result<CachedSnapshot, Error> {
@@ -59,7 +60,7 @@ pub(crate) async fn read(
         FROM snapshots kept LEFT JOIN events \
         ON events.session = kept.session AND events.seq = kept.seq WHERE kept.session = $1";
     type Columns = (i64, i64, String, Vec<u8>, Option<String>);
-    let row: Option<Columns> = sqlx::query_as(TEXT)
+    let row: Option<Columns> = sql::query_as(TEXT)
         .bind(session.to_string())
         .fetch_optional(connection)
         .await

@@ -197,7 +197,8 @@ fn upsert(
     known.entry(rows).or_insert_with(make).clone()
 }
 
-fn tuples(text: &mut String, mut place: usize, count: usize, columns: usize) -> usize {
+/// `($1, $2), ($3, $4)`; gives the next place.
+pub(crate) fn tuples(text: &mut String, mut place: usize, count: usize, columns: usize) -> usize {
     for index in 0..count {
         text.push_str(if index > 0 { ", " } else { "" });
         place = tuple(text, place, columns);

@@ -3,12 +3,12 @@
 //! Must never make an append fail for what is wrong with the log: an append goes on
 //! without an entry then, and whoever asks for a checkpoint is told why.
 
+use crate::sql;
 use std::path::{Path, PathBuf};
 
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::{Digest, Seq, SessionId};
 use outrigger_audit::{Frontier, LogCopy, LogEntry, Signer};
-use sqlx::AssertSqlSafe;
-use sqlx::sqlite::SqliteConnection;
 
 use crate::sql::fault;
 use crate::sql::integer::number;
@@ -59,6 +59,29 @@ fn wrong(error: sqlx::Error) -> Error {
     fault::of("writing the audit log", error)
 }
 
+/// Lets pass where this directory's key is the one that signs the log of the database, which the
+/// first that opens it says. What another key signed would look forged.
+pub(crate) async fn same_signer(
+    connection: &mut DatabaseConnection,
+    store: &Path,
+) -> Result<(), Error> {
+    const SAY: &str = "INSERT INTO meta (name, value) VALUES ('signer', $1) \
+        ON CONFLICT (name) DO NOTHING";
+    const KNOWN: &str = "SELECT value FROM meta WHERE name = 'signer'";
+    let own = Signer::open(&outrigger_audit::directory(store))?;
+    let own = own.key().as_str();
+    sql::query(SAY).bind(own).execute(connection).await.map_err(wrong)?;
+    let (known,): (String,) = sql::query_as(KNOWN).fetch_one(connection).await.map_err(wrong)?;
+    if known == own {
+        return Ok(());
+    }
+    let place = outrigger_audit::directory(store).display().to_string();
+    Err(Error::damaged(
+        place,
+        "its key is not the one that signs the log of this database: copy key and key.pub from the server that has it open",
+    ))
+}
+
 impl Anchor {
     pub(crate) fn new(store: &Path) -> Self {
         let directory = outrigger_audit::directory(store);
@@ -75,7 +98,7 @@ impl Anchor {
     /// Adds entries within the transaction that is open.
     pub(crate) async fn add(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         texts: &mut Texts,
         entries: Vec<LogEntry>,
     ) -> Result<LogAppend, AnchorError> {
@@ -87,14 +110,14 @@ impl Anchor {
         let mut numbered = (from..).zip(&entries).peekable();
         while numbered.peek().is_some() {
             let some: Vec<_> = numbered.by_ref().take(limits::STATEMENT_ROWS_MAX).collect();
-            let mut query = sqlx::query(AssertSqlSafe(texts.log(some.len())));
+            let mut query = sql::query(texts.log(some.len()));
             for (place, LogEntry { session, seq, link }) in some {
                 query = query.bind(number(place)).bind(session.to_string());
                 query = query.bind(number(seq.0)).bind(link.to_string());
             }
             query.execute(&mut *connection).await.map_err(wrong)?;
         }
-        sqlx::query("INSERT INTO checkpoints (size, note, edge) VALUES ($1, $2, $3)")
+        sql::query("INSERT INTO checkpoints (size, note, edge) VALUES ($1, $2, $3)")
             .bind(number(frontier.size()))
             .bind(note.as_str())
             .bind(frontier.to_text())
@@ -105,17 +128,17 @@ impl Anchor {
     }
 
     /// Where the log ends, by its newest checkpoint, which must be ours and fit.
-    async fn frontier(&mut self, connection: &mut SqliteConnection) -> Result<Frontier, Error> {
+    async fn frontier(&mut self, connection: &mut DatabaseConnection) -> Result<Frontier, Error> {
         const TEXT: &str = "SELECT (SELECT MAX(entry) FROM log), size, note, edge \
             FROM checkpoints ORDER BY size DESC LIMIT 1";
         const ALONE: &str = "SELECT MAX(entry) FROM log";
         type Columns = (Option<i64>, i64, String, String);
         let damaged = |what: &str| Error::damaged("the audit log", what);
         let row: Option<Columns> =
-            sqlx::query_as(TEXT).fetch_optional(&mut *connection).await.map_err(wrong)?;
+            sql::query_as(TEXT).fetch_optional(&mut *connection).await.map_err(wrong)?;
         let Some((last, size, note, frontier)) = row else {
             let (last,): (Option<i64>,) =
-                sqlx::query_as(ALONE).fetch_one(connection).await.map_err(wrong)?;
+                sql::query_as(ALONE).fetch_one(connection).await.map_err(wrong)?;
             return match last {
                 None => Ok(Frontier::default()),
                 Some(_) => Err(damaged("its checkpoints are missing")),
@@ -143,12 +166,12 @@ impl Anchor {
 
     /// Brings the copy beside the database up to what was committed. It is not the
     /// truth, so failing to is no failure: the next time catches up.
-    pub(crate) async fn copy(&mut self, connection: &mut SqliteConnection, added: &LogAppend) {
+    pub(crate) async fn copy(&mut self, connection: &mut DatabaseConnection, added: &LogAppend) {
         const TEXT: &str = "SELECT session, seq, link FROM log WHERE entry >= $1 AND entry < $2 \
             ORDER BY entry";
         let Ok(mut writing) = self.copy.write() else { return };
         if writing.size < added.from {
-            let query = sqlx::query_as(TEXT).bind(number(writing.size)).bind(number(added.from));
+            let query = sql::query_as(TEXT).bind(number(writing.size)).bind(number(added.from));
             let rows: Result<Vec<(String, i64, String)>, _> = query.fetch_all(connection).await;
             let entry = |(session, seq, link): (String, i64, String)| {
                 let (session, link) = (SessionId::new(session)?, Digest::parse(&link)?);
@@ -177,7 +200,7 @@ pub(crate) enum SessionSelection<'a> {
 
 /// Sessions with events behind their last entry, at most [`limits::ANCHOR_ENTRIES_MAX`].
 pub(crate) async fn behind(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     asked: SessionSelection<'_>,
 ) -> Result<Vec<LogEntry>, Error> {
     const TEXT: &str = "SELECT session, head_seq, head_link FROM sessions WHERE head_seq > \
@@ -192,7 +215,7 @@ pub(crate) async fn behind(
         }
     };
     text += &format!(" LIMIT {}", limits::ANCHOR_ENTRIES_MAX);
-    let mut query = sqlx::query_as(AssertSqlSafe(text));
+    let mut query = sql::query_as(text);
     if let Some(last) = names.last() {
         for place in 0..limits::HEADS_MAX {
             query = query.bind(names.get(place).unwrap_or(last).to_string());

@@ -1,13 +1,14 @@
 //! Makes a proof of one event out of the rows of a store.
 
+use crate::sql;
 use std::pin::pin;
 
+use crate::sql::connection::DatabaseConnection;
 use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
 use outrigger_audit::{
     InterveningEvent, MerkleTree, PROOF_FORMAT, Proof, ProvenEvent, VerifyingKey, chain, limits,
 };
-use sqlx::sqlite::SqliteConnection;
 
 use super::read::{entries, newest_checkpoint};
 use crate::Error;
@@ -31,7 +32,7 @@ pub enum EventText {
 
 /// Proves an event, or the last one of a session that a checkpoint covers.
 pub(crate) async fn prove(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     seq: Option<Seq>,
     text: EventText,
@@ -72,7 +73,7 @@ pub(crate) async fn prove(
 /// The number of the first entry at or after an event, or of the session's last one,
 /// and the place that it stands for.
 async fn covering(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     seq: Option<Seq>,
 ) -> Result<Option<(u64, Seq)>, Error> {
@@ -80,7 +81,7 @@ async fn covering(
         ORDER BY seq LIMIT 1";
     const LAST: &str = "SELECT entry, seq FROM log WHERE session = $1 AND seq >= $2 \
         ORDER BY seq DESC LIMIT 1";
-    let query = sqlx::query_as(if seq.is_some() { FIRST } else { LAST });
+    let query = sql::query_as(if seq.is_some() { FIRST } else { LAST });
     let query = query.bind(session.to_string()).bind(number(seq.unwrap_or_default().0));
     let row: Option<(i64, i64)> = query.fetch_optional(connection).await.map_err(wrong)?;
     Ok(row.and_then(|(entry, seq)| Some((entry.try_into().ok()?, Seq(seq.try_into().ok()?)))))
@@ -88,7 +89,7 @@ async fn covering(
 
 /// An event, the link before it, and what follows it up to a place.
 async fn events(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     seq: Seq,
     last: Seq,
@@ -102,7 +103,7 @@ async fn events(
     let between = last.0.saturating_sub(seq.0);
     Error::within("a proof (events)", between, limits::PROOF_LINKS_MAX as u64)?;
     let first = Seq(seq.0 - 1);
-    let rows: Vec<Row> = sqlx::query_as(ROWS)
+    let rows: Vec<Row> = sql::query_as(ROWS)
         .bind(session.to_string())
         .bind(number(first.0))
         .bind(number(last.0))

@@ -1,12 +1,13 @@
 //! Reads the audit log as it is stored, for whoever verifies it.
 
+use crate::sql;
 use std::collections::BTreeSet;
 
+use crate::sql::connection::DatabaseConnection;
 use futures_util::{Stream, TryStreamExt};
 use outrigger_agent::{Digest, Seq, SessionId};
 use outrigger_audit::limits::COPY_LAG_CHECKPOINTS_MAX;
 use outrigger_audit::{Corrections, LogEntry, LogVerifier, SessionLinks};
-use sqlx::sqlite::SqliteConnection;
 
 use crate::Error;
 use crate::sql::fault;
@@ -17,13 +18,13 @@ pub(crate) fn wrong(error: sqlx::Error) -> Error {
 
 /// At most two sessions whose names begin like that, also ones that only the log has.
 pub(crate) async fn named(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     beginning: &str,
 ) -> Result<Vec<SessionId>, Error> {
     const TEXT: &str = "SELECT session FROM sessions WHERE session >= $1 AND session < $2 \
         UNION SELECT session FROM log WHERE session >= $1 AND session < $2 \
         ORDER BY session LIMIT 2";
-    let query = sqlx::query_as(TEXT).bind(beginning).bind(format!("{beginning}\u{10ffff}"));
+    let query = sql::query_as(TEXT).bind(beginning).bind(format!("{beginning}\u{10ffff}"));
     let rows: Vec<(String,)> = query.fetch_all(connection).await.map_err(wrong)?;
     let mut found: Vec<_> = rows.into_iter().filter_map(|(n,)| SessionId::new(n)).collect();
     // A whole name is meant, also where another one begins with it.
@@ -35,17 +36,17 @@ pub(crate) async fn named(
 
 /// The newest checkpoint: how many entries it covers, and its note.
 pub(crate) async fn newest_checkpoint(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
 ) -> Result<Option<(u64, String)>, sqlx::Error> {
     const TEXT: &str = "SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1";
-    let row: Option<(i64, String)> = sqlx::query_as(TEXT).fetch_optional(connection).await?;
+    let row: Option<(i64, String)> = sql::query_as(TEXT).fetch_optional(connection).await?;
     Ok(row.map(|(size, note)| (u64::try_from(size).unwrap_or(0), note)))
 }
 
 /// The sizes of the newest checkpoints, as many as the copy may lag behind and one more.
-pub(crate) async fn newest_sizes(connection: &mut SqliteConnection) -> Result<Vec<u64>, Error> {
+pub(crate) async fn newest_sizes(connection: &mut DatabaseConnection) -> Result<Vec<u64>, Error> {
     const TEXT: &str = "SELECT size FROM checkpoints ORDER BY size DESC LIMIT $1";
-    let query = sqlx::query_as(TEXT).bind(1 + COPY_LAG_CHECKPOINTS_MAX as i64);
+    let query = sql::query_as(TEXT).bind(1 + COPY_LAG_CHECKPOINTS_MAX as i64);
     let rows: Vec<(i64,)> = query.fetch_all(connection).await.map_err(wrong)?;
     Ok(rows.into_iter().map(|(size,)| u64::try_from(size).unwrap_or(0)).collect())
 }
@@ -53,7 +54,7 @@ pub(crate) async fn newest_sizes(connection: &mut SqliteConnection) -> Result<Ve
 /// Sessions that have events or a row, or that the log has. Gives names of rows that can be
 /// none.
 pub(crate) async fn sessions(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     names: &mut BTreeSet<SessionId>,
 ) -> Result<Vec<String>, Error> {
     // From each name to the next one: a session may have a million events.
@@ -64,14 +65,14 @@ pub(crate) async fn sessions(
         SELECT session FROM named WHERE session IS NOT NULL \
         UNION SELECT session FROM sessions";
     const LOG: &str = "SELECT DISTINCT session FROM log";
-    let mut logged = sqlx::query_as(LOG).fetch(&mut *connection);
+    let mut logged = sql::query_as(LOG).fetch(&mut *connection);
     while let Some((name,)) = logged.try_next().await.map_err(wrong)? {
         // An entry with an impossible one is a gap, and told as one.
         let name: String = name;
         names.extend(SessionId::new(name));
     }
     drop(logged);
-    let rows: Vec<(String,)> = sqlx::query_as(TEXT).fetch_all(connection).await.map_err(wrong)?;
+    let rows: Vec<(String,)> = sql::query_as(TEXT).fetch_all(connection).await.map_err(wrong)?;
     let mut impossible = Vec::new();
     for (name,) in rows {
         match SessionId::new(name.as_str()) {
@@ -92,16 +93,16 @@ fn entry((number, session, seq, link): EntryRow) -> Option<(u64, LogEntry)> {
 
 /// Every entry of the log, in order.
 pub(crate) fn entries(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
 ) -> impl Stream<Item = Result<LogEntry, Error>> {
     const TEXT: &str = "SELECT entry, session, seq, link FROM log ORDER BY entry";
-    let rows = sqlx::query_as(TEXT).fetch(connection).map_err(wrong);
+    let rows = sql::query_as(TEXT).fetch(connection).map_err(wrong);
     rows.try_filter_map(async |row: EntryRow| Ok(entry(row).map(|(_, entry)| entry)))
 }
 
 /// Takes a check along the log and its checkpoints.
 pub(crate) async fn along(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     check: &mut LogVerifier,
 ) -> Result<(), Error> {
     const ENTRIES: &str = "SELECT entry, session, seq, link, note, edge FROM log \
@@ -109,7 +110,7 @@ pub(crate) async fn along(
     const BEHIND: &str = "SELECT size, note, edge FROM checkpoints \
         WHERE size > $1 OR size <= 0 ORDER BY size";
     type Row = (i64, String, i64, String, Option<String>, Option<String>);
-    let mut rows = sqlx::query_as(ENTRIES).fetch(&mut *connection);
+    let mut rows = sql::query_as(ENTRIES).fetch(&mut *connection);
     while let Some(row) = rows.try_next().await.map_err(wrong)? {
         let (number, session, seq, link, note, edge): Row = row;
         let Some((number, entry)) = entry((number, session, seq, link)) else { continue };
@@ -117,7 +118,7 @@ pub(crate) async fn along(
     }
     drop(rows);
     let size = i64::try_from(check.size()).unwrap_or(i64::MAX);
-    let mut rows = sqlx::query_as(BEHIND).bind(size).fetch(connection);
+    let mut rows = sql::query_as(BEHIND).bind(size).fetch(connection);
     while let Some((size, note, edge)) = rows.try_next().await.map_err(wrong)? {
         let (size, note, edge): (i64, String, String) = (size, note, edge);
         check.checkpoint(u64::try_from(size).unwrap_or(0), &note, &edge);
@@ -127,14 +128,14 @@ pub(crate) async fn along(
 
 /// What the log has of a session.
 pub(crate) async fn links(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     corrections: &Corrections,
 ) -> Result<SessionLinks, Error> {
     const TEXT: &str =
         "SELECT entry, session, seq, link FROM log WHERE session = $1 ORDER BY entry";
     let mut chain = SessionLinks::default();
-    let mut rows = sqlx::query_as(TEXT).bind(session.to_string()).fetch(connection);
+    let mut rows = sql::query_as(TEXT).bind(session.to_string()).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(wrong)? {
         if let Some((number, LogEntry { seq, link, .. })) = entry(row)
             && corrections.believes(number, seq)

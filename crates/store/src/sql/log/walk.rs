@@ -3,14 +3,15 @@
 //! Checks what the hashes stand for and nothing more: whether a text is an event is
 //! the loader's to say.
 
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
 use outrigger_audit::chain::{self, ChainLink};
 use outrigger_audit::{Finding, SessionLinks, VerificationProgress};
-use sqlx::sqlite::SqliteConnection;
 
 use crate::sql::fault;
-use crate::{BlobDirectory, Error};
+use crate::{Blobs, Error};
 
 const CHANGED: &str = "its content or its place was changed: the hash does not fit";
 
@@ -27,7 +28,7 @@ pub(crate) struct WalkOutcome {
 /// Where a walk is.
 struct Walk<'a> {
     session: &'a SessionId,
-    blobs: &'a BlobDirectory,
+    blobs: &'a dyn Blobs,
     /// What the log has of the session.
     known: &'a SessionLinks,
     seq: Seq,
@@ -40,10 +41,10 @@ type Row = (i64, i64, i64, Option<String>, Option<String>, String);
 
 /// Walks along a session.
 pub(crate) async fn walk(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     known: &SessionLinks,
-    blobs: &BlobDirectory,
+    blobs: &dyn Blobs,
     progress: &VerificationProgress,
 ) -> Result<WalkOutcome, Error> {
     const ROWS: &str = "SELECT seq, at_ms, format, payload, blob, link FROM events \
@@ -52,7 +53,7 @@ pub(crate) async fn walk(
     let link = chain::origin(session);
     let mut walk = Walk { session, blobs, known, seq: Seq(0), link, covered: Seq(0) };
     let mut walked = WalkOutcome::default();
-    let mut rows = sqlx::query_as(ROWS).bind(session.to_string()).fetch(&mut *connection);
+    let mut rows = sql::query_as(ROWS).bind(session.to_string()).fetch(&mut *connection);
     loop {
         let row: Option<Row> = match rows.try_next().await.map_err(wrong) {
             Ok(row) => row,
@@ -66,13 +67,13 @@ pub(crate) async fn walk(
         let Some(row) = row else { break };
         walked.events += 1;
         progress.finish_event();
-        if let Err(fault) = walk.step(row) {
+        if let Err(fault) = walk.step(row).await {
             walked.fault = Some(fault);
             return Ok(walked);
         }
     }
     drop(rows);
-    let head = sqlx::query_as(HEAD).bind(session.to_string()).fetch_optional(connection).await;
+    let head = sql::query_as(HEAD).bind(session.to_string()).fetch_optional(connection).await;
     walked.uncovered = walk.seq.0 - walk.covered.0;
     walked.fault = match head.map_err(wrong) {
         Ok(None) if walk.seq == Seq(0) && known.is_removed => {
@@ -97,7 +98,10 @@ impl Walk<'_> {
         Finding::event(self.session, seq, what)
     }
 
-    fn step(&mut self, (seq, at_ms, format, payload, blob, link): Row) -> Result<(), Finding> {
+    async fn step(
+        &mut self,
+        (seq, at_ms, format, payload, blob, link): Row,
+    ) -> Result<(), Finding> {
         let expected = self.seq.next();
         let (Ok(seq), Ok(at_ms), Ok(format)) =
             (u64::try_from(seq), u64::try_from(at_ms), u32::try_from(format))
@@ -111,7 +115,7 @@ impl Walk<'_> {
         if seq > expected {
             return Err(self.fault(expected, "it is missing"));
         }
-        let text = self.text(seq, payload, blob)?;
+        let text = self.text(seq, payload, blob).await?;
         let linked = ChainLink { session: self.session, seq, at_ms, format, text: &text };
         let computed = linked.after(&self.link);
         if computed.as_str() != link {
@@ -146,7 +150,7 @@ impl Walk<'_> {
     }
 
     /// The digest of an event's text.
-    fn text(
+    async fn text(
         &self,
         seq: Seq,
         payload: Option<String>,
@@ -161,7 +165,7 @@ impl Walk<'_> {
         let digest = Digest::parse(&name);
         let digest =
             digest.ok_or_else(|| self.fault(seq, "the digest of its text is no SHA-256"))?;
-        match self.blobs.read(&digest) {
+        match self.blobs.get(&digest).await {
             Ok(_) => Ok(digest),
             Err(Error::NotFound { what }) => {
                 Err(self.fault(seq, format!("its text is missing: {what}")))

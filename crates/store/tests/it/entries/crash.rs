@@ -9,7 +9,7 @@ use outrigger_store::entries::{
 };
 
 use super::{at, fits_together, member, put};
-use crate::support::open;
+use crate::support::{Home, open};
 
 const DIRECTORY: &str = "OUTRIGGER_STORE_TEST_ENTRIES";
 
@@ -49,9 +49,9 @@ async fn changes_until_it_is_killed() {
     }
 }
 
-#[tokio::test]
-async fn what_was_acknowledged_survives_kill_9() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(what_was_acknowledged_survives_kill_9);
+
+async fn what_was_acknowledged_survives_kill_9(directory: Home) {
     let who = member("ada");
     for round in 0..12usize {
         let name = "entries::crash::changes_until_it_is_killed";

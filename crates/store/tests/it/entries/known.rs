@@ -10,14 +10,14 @@ use outrigger_store::entries::{
 };
 
 use super::{at, member, put};
-use crate::support::open;
+use crate::support::{Home, open};
 
 const CHANGES: u64 = 300;
 
+on_both!(who_looks_sees_every_change_that_was_over_before, threads);
+
 /// Two stores on one database stand for two processes.
-#[tokio::test(flavor = "multi_thread")]
-async fn who_looks_sees_every_change_that_was_over_before() {
-    let directory = tempfile::tempdir().unwrap();
+async fn who_looks_sees_every_change_that_was_over_before(directory: Home) {
     let (ours, theirs) = (Arc::new(open(directory.path()).await), open(directory.path()).await);
     let who = member("ada");
     put(&theirs, &who, &at("f"), "0").await;
@@ -55,9 +55,9 @@ async fn who_looks_sees_every_change_that_was_over_before() {
     }
 }
 
-#[tokio::test]
-async fn what_is_known_is_of_whom_it_was_told() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(what_is_known_is_of_whom_it_was_told);
+
+async fn what_is_known_is_of_whom_it_was_told(directory: Home) {
     let store = open(directory.path()).await;
     let ada = member("ada");
     let stranger = Directory::default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
-use outrigger_store::Sqlite;
+use outrigger_store::Database;
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
     EntryState, Error,
@@ -225,14 +225,14 @@ impl Model {
 
 /// Both worlds of one case.
 struct Worlds<'a> {
-    store: &'a Sqlite,
+    store: &'a Database,
     model: Model,
     people: [Scope; 2],
     memory_scopes: [MemoryScope; 2],
 }
 
 impl<'a> Worlds<'a> {
-    fn new(store: &'a Sqlite, number: usize) -> Self {
+    fn new(store: &'a Database, number: usize) -> Self {
         let names = ["x", "y"].map(|name| format!("p{number}{name}"));
         let people = names.map(Principal::Person);
         let groups = ["g", "h"].map(|name| format!("g{number}{name}"));

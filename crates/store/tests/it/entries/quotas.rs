@@ -7,10 +7,10 @@ use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
     Error, NewProposal, Quota, QuotaMeasure, Quotas, Reviews, Settings as Held, Via,
 };
-use outrigger_store::{Settings, Sqlite};
+use outrigger_store::{Database, Settings};
 
 use super::{at, fits_together, member, memory_scope, put};
-use crate::support::session;
+use crate::support::{Home, address, session};
 
 fn quota(bytes: u64, entries: u64, versions: u64) -> Quota {
     let max = Some;
@@ -19,9 +19,9 @@ fn quota(bytes: u64, entries: u64, versions: u64) -> Quota {
 
 const NONE: Quota = Quota { bytes_max: None, entries_max: None, versions_max: None };
 
-async fn open(directory: &tempfile::TempDir, quotas: Quotas) -> Sqlite {
+async fn open(directory: &Home, quotas: Quotas) -> Database {
     let settings = Settings { quotas, ..Settings::default() };
-    Sqlite::open(directory.path(), settings).await.unwrap()
+    Database::open(directory.path(), &address(directory.path()), settings).await.unwrap()
 }
 
 fn own(path: &str) -> EntryAddress {
@@ -41,9 +41,9 @@ fn refused<T: std::fmt::Debug>(done: Result<T, Error>) -> (String, QuotaMeasure,
     }
 }
 
-#[tokio::test]
-async fn an_owner_has_room_again_when_history_goes() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(an_owner_has_room_again_when_history_goes);
+
+async fn an_owner_has_room_again_when_history_goes(directory: Home) {
     let store = open(&directory, Quotas { owner: quota(1_000, 3, 4), ..Quotas::default() }).await;
     let who = member("ada");
     let make = |change| store.change(&who, change, Attribution::person(1));
@@ -81,9 +81,9 @@ async fn an_owner_has_room_again_when_history_goes() {
     fits_together(directory.path()).await;
 }
 
-#[tokio::test]
-async fn what_a_session_wrote_is_never_given_back() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(what_a_session_wrote_is_never_given_back);
+
+async fn what_a_session_wrote_is_never_given_back(directory: Home) {
     let quotas = Quotas { session: quota(1_000, 10, 3), ..Quotas::default() };
     let store = open(&directory, quotas).await;
     let who = member("ada");
@@ -104,9 +104,9 @@ async fn what_a_session_wrote_is_never_given_back() {
     make(write(own("c"), EntryPrecondition::Absent, 2_000), Attribution::person(1)).await.unwrap();
 }
 
-#[tokio::test]
-async fn the_organisation_counts_everything_and_proposals_too() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(the_organisation_counts_everything_and_proposals_too);
+
+async fn the_organisation_counts_everything_and_proposals_too(directory: Home) {
     let quotas =
         Quotas { organisation: Quota { bytes_max: Some(1_000), ..NONE }, ..Quotas::default() };
     let store = open(&directory, quotas).await;
@@ -146,10 +146,10 @@ async fn the_organisation_counts_everything_and_proposals_too() {
     fits_together(directory.path()).await;
 }
 
+on_both!(what_is_refused_takes_nothing);
+
 /// A change that is refused for something else, in one commit with others, is not counted.
-#[tokio::test]
-async fn what_is_refused_takes_nothing() {
-    let directory = tempfile::tempdir().unwrap();
+async fn what_is_refused_takes_nothing(directory: Home) {
     let store = open(&directory, Quotas::default()).await;
     let who = member("ada");
     let by = |name: &str| {

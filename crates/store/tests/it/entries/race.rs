@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use outrigger_agent::{Seq, SessionId};
-use outrigger_store::Sqlite;
+use outrigger_store::Database;
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryFile, EntryPrecondition, Error, Via,
 };
 use tokio::task::JoinSet;
 
 use super::{at, fits_together, member, put};
-use crate::support::open;
+use crate::support::{Home, open};
 
 const TASKS: usize = 50;
 const ENTRIES: usize = 20;
@@ -20,7 +20,7 @@ const MARK: &str = "end\n";
 
 /// Adds a line before the end: every other time by an edit, which goes on the newest
 /// version, else by writing the whole file, which must be made from the newest one.
-async fn add(store: &Sqlite, task: usize, number: usize) -> (String, u64, String) {
+async fn add(store: &Database, task: usize, number: usize) -> (String, u64, String) {
     let who = member(&format!("p{}", task % 7));
     let at = at(&format!("raced/{}", (task * 5 + number * 3) % ENTRIES));
     let line = format!("{task}-{number}\n");
@@ -56,9 +56,9 @@ async fn add(store: &Sqlite, task: usize, number: usize) -> (String, u64, String
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_update_is_lost() {
-    let directory = tempfile::tempdir().unwrap();
+on_both!(no_update_is_lost, threads);
+
+async fn no_update_is_lost(directory: Home) {
     let mut stores = Vec::new();
     for _ in 0..3 {
         stores.push(Arc::new(open(directory.path()).await));

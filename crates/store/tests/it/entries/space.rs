@@ -3,16 +3,17 @@
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryFile, EntryPrecondition, Error,
 };
-use outrigger_store::{Error as StoreError, Settings, Sqlite};
+use outrigger_store::{Database, Error as StoreError, Settings};
 
 use super::{at, fits_together, member, put};
-use crate::support::open;
+use crate::support::{Home, address, open};
 
 #[tokio::test]
 async fn a_full_database() {
     let directory = tempfile::tempdir().unwrap();
     let settings = Settings { database_bytes_max: Some(600_000), ..Settings::default() };
-    let store = Sqlite::open(directory.path(), settings).await.unwrap();
+    let store =
+        Database::open(directory.path(), &address(directory.path()), settings).await.unwrap();
     let who = member("ada");
     let text = |n: usize| format!("number {n} {}", "words and more words ".repeat(400));
     let mut count = 0;
@@ -41,12 +42,12 @@ async fn a_full_database() {
     assert_eq!(put(&store, &who, &at("full"), &text(count)).await, count as u64 + 1);
 }
 
+on_both!(a_search_on_thousands_of_memory_scopes);
+
 /// Somebody in very many groups has as many memory scopes.
-#[tokio::test]
-async fn a_search_on_thousands_of_memory_scopes() {
+async fn a_search_on_thousands_of_memory_scopes(directory: Home) {
     use outrigger_policy::{Directory, Owner, Principal};
     use outrigger_store::entries::{EntryAddress, Search};
-    let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
     let ada = Principal::Person("ada".to_owned());
     let groups = (0..2_000).map(|number| (format!("g{number}"), [ada.clone()].into()));

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
-use outrigger_store::Sqlite;
+use outrigger_store::Database;
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryPrecondition,
     Error, Reviews, Search, Settings,
 };
 use tokio::task::JoinSet;
 
-use crate::support::open;
+use crate::support::{Home, open};
 
 /// How many worlds, unless the environment names another number: `OUTRIGGER_TEST_WORLDS=10000`
 /// takes a minute.
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    async fn fill(&self, store: &Sqlite) {
+    async fn fill(&self, store: &Database) {
         let word = format!("w{}", self.number);
         let write = |(memory_scope, path): &(MemoryScope, String)| {
             let at = EntryAddress {
@@ -135,7 +135,7 @@ impl World {
     }
 
     /// What one person gets is what they may have.
-    async fn check(&self, store: &Sqlite, which: u64) {
+    async fn check(&self, store: &Database, which: u64) {
         let person = Principal::Person(format!("w{}p{which}", self.number));
         let scope = self.directory.authenticate(&person).unwrap();
         let word = format!("w{}", self.number);
@@ -185,11 +185,11 @@ impl World {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rows_are_what_the_policy_permits() {
+on_both!(rows_are_what_the_policy_permits, threads);
+
+async fn rows_are_what_the_policy_permits(directory: Home) {
     let asked = std::env::var("OUTRIGGER_TEST_WORLDS");
     let worlds = asked.map_or(WORLDS, |text| text.parse().unwrap());
-    let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(open(directory.path()).await);
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {

@@ -2,9 +2,11 @@
 //!
 //! Must never delete a content that a version or a proposal still has.
 
+use crate::sql;
 use std::collections::{BTreeMap, BTreeSet};
 
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use crate::sql::connection::DatabaseConnection;
+use crate::sql::row::DatabaseRow;
 
 use crate::entries::{EntryAddress, EntryState, Error, Version};
 use crate::sql::entries::rows::{Columns, version_columns};
@@ -20,7 +22,7 @@ pub(crate) const EQUAL: &str = concat!(
 const SWEEP: &str = "DELETE FROM contents WHERE content = $1 \
     AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.content = $1) \
     AND NOT EXISTS (SELECT 1 FROM proposals WHERE proposals.content = $1)";
-/// What was taken out of the index is only marked there, until its parts are merged.
+/// What was taken out of the index is only marked in SQLite's, until its parts are merged.
 const MERGE: &str = "INSERT INTO search (search) VALUES ('optimize')";
 
 /// What loses its content.
@@ -37,7 +39,7 @@ pub(crate) struct ErasureSet {
 impl ErasureSet {
     pub(crate) fn add(
         &mut self,
-        rows: &[SqliteRow],
+        rows: &[DatabaseRow],
         filter: impl Fn(&Version) -> bool,
     ) -> Result<(), Error> {
         for row in rows {
@@ -61,7 +63,7 @@ impl ErasureSet {
     /// Takes proposals in; gives where those that were accepted stand.
     pub(crate) fn add_proposals(
         &mut self,
-        rows: &[SqliteRow],
+        rows: &[DatabaseRow],
         filter: impl Fn(&EntryAddress) -> bool,
     ) -> Result<Vec<(EntryAddress, u64)>, Error> {
         let mut accepted = Vec::new();
@@ -84,15 +86,18 @@ impl ErasureSet {
     /// Deletes contents that nothing has any more, and the words that the index has of what
     /// is not the newest: in the same transaction, so that a crash leaves none behind. What
     /// they took is given back.
-    pub(crate) async fn sweep(&self, connection: &mut SqliteConnection) -> Result<(), Error> {
+    pub(crate) async fn sweep(&self, connection: &mut DatabaseConnection) -> Result<(), Error> {
         let wrong = |e| Error::Store(fault::of("deleting contents", e));
         if self.contents.is_empty() {
             return Ok(());
         }
         for content in &self.contents {
-            sqlx::query(SWEEP).bind(content).execute(&mut *connection).await.map_err(wrong)?;
+            sql::query(SWEEP).bind(content).execute(&mut *connection).await.map_err(wrong)?;
         }
         self.freed.give_back(connection).await?;
-        sqlx::query(MERGE).execute(connection).await.map(drop).map_err(wrong)
+        if connection.is_postgres() {
+            return Ok(());
+        }
+        sql::query(MERGE).execute(connection).await.map(drop).map_err(wrong)
     }
 }

@@ -1,9 +1,10 @@
 //! Lets go of contents that are not to be kept: by how many there are, and by age.
 
+use crate::sql;
 use std::num::NonZeroU32;
 
+use crate::sql::connection::DatabaseConnection;
 use outrigger_policy::Scope;
-use sqlx::sqlite::SqliteConnection;
 
 use super::doomed::ErasureSet;
 use crate::entries::{ChangeOutcome, ContentState, EntryAddress, Error, Version};
@@ -26,12 +27,12 @@ const OLD: &str = concat!(
 const FORGET: &str = "UPDATE versions SET content = NULL WHERE version = $1";
 const DECIDED: &str = "SELECT proposal, scope, path, revision, content, bytes FROM proposals \
     WHERE scope = $1 AND standing > 0 AND content IS NOT NULL \
-    AND ($2 OR decided_at_ms < $3) LIMIT $4";
+    AND ($2 = 1 OR decided_at_ms < $3) LIMIT $4";
 const FORGET_PROPOSED: &str = "UPDATE proposals SET content = NULL WHERE proposal = $1";
 
 /// Lets go of some contents.
 pub(crate) async fn prune(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     (at, keep): (&EntryAddress, Option<NonZeroU32>),
     at_ms: u64,
@@ -47,7 +48,7 @@ pub(crate) async fn prune(
     let keep = keep_versions.map_or(i64::MAX / 2, i64::from);
     let before = keep_ms.map_or(0, |keep_ms| at_ms.saturating_sub(keep_ms));
     let mut doomed = ErasureSet::default();
-    let rows = sqlx::query(OLD)
+    let rows = sql::query(OLD)
         .bind(key(scope, &at.memory_scope))
         .bind(keep)
         .bind(number(before))
@@ -58,7 +59,7 @@ pub(crate) async fn prune(
         .map_err(wrong)?;
     doomed.add(&rows, |_| true)?;
     if at.path.is_root() {
-        let rows = sqlx::query(DECIDED)
+        let rows = sql::query(DECIDED)
             .bind(key(scope, &at.memory_scope))
             .bind(keep_versions.is_some())
             .bind(number(before))
@@ -69,11 +70,11 @@ pub(crate) async fn prune(
         doomed.add_proposals(&rows, |_| true)?;
     }
     for version in doomed.versions.keys() {
-        let query = sqlx::query(FORGET).bind(number(*version));
+        let query = sql::query(FORGET).bind(number(*version));
         query.execute(&mut *connection).await.map_err(wrong)?;
     }
     for proposal in &doomed.proposals {
-        let query = sqlx::query(FORGET_PROPOSED).bind(proposal);
+        let query = sql::query(FORGET_PROPOSED).bind(proposal);
         query.execute(&mut *connection).await.map_err(wrong)?;
     }
     doomed.sweep(connection).await?;

@@ -3,8 +3,10 @@
 //! Rows stay, marked. That no byte stays on disk is up to the connection, which overwrites
 //! what it deletes, and to whoever clears the log afterwards.
 
+use crate::sql::connection::DatabaseConnection;
+use crate::sql::row::DatabaseRow;
+use crate::sql::{self, SqlText};
 use outrigger_policy::{MemoryScope, Scope};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::doomed::{EQUAL, ErasureSet};
 use super::related;
@@ -42,31 +44,45 @@ const PROPOSED_EQUAL: &str = "SELECT proposal, scope, path, revision, content, b
     WHERE digest = $1 AND content IS NOT NULL";
 const PROPOSED_AS: &str = "SELECT proposal, scope, path, revision, content, bytes FROM proposals \
     WHERE scope = $1 AND path = $2 AND revision = $3 AND standing = 1";
+/// The version loses it, and so does what stands at the path.
+macro_rules! lose {
+    () => {
+        "UPDATE entries SET content = NULL, searchable = 0 \
+         WHERE scope = $1 AND path = $2 AND revision = $3; \
+         UPDATE versions SET content = NULL, redacted = COALESCE(redacted, $4) \
+         WHERE scope = $1 AND path = $2 AND revision = $3"
+    };
+}
 /// What the index has goes first, while its text is still there.
-const LOSE: &str = "INSERT INTO search (search, rowid, scope, path, text) \
-    SELECT 'delete', entry, scope, path, text FROM searched \
-    WHERE entry = (SELECT entry FROM entries WHERE scope = $1 AND path = $2 AND revision = $3); \
-    UPDATE entries SET content = NULL, searchable = 0 \
-    WHERE scope = $1 AND path = $2 AND revision = $3; \
-    UPDATE versions SET content = NULL, redacted = COALESCE(redacted, $4) \
-    WHERE scope = $1 AND path = $2 AND revision = $3";
+const LOSE: SqlText = SqlText::Apart {
+    sqlite: concat!(
+        "INSERT INTO search (search, rowid, scope, path, text) \
+         SELECT 'delete', entry, scope, path, text FROM searched WHERE entry = \
+         (SELECT entry FROM entries WHERE scope = $1 AND path = $2 AND revision = $3); ",
+        lose!()
+    ),
+    postgres: concat!(
+        "UPDATE entries SET words = NULL WHERE scope = $1 AND path = $2 AND revision = $3; ",
+        lose!()
+    ),
+};
 const LOSE_PROPOSED: &str =
     "UPDATE proposals SET content = NULL, redacted = COALESCE(redacted, $2) WHERE proposal = $1";
 
 async fn at(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     text: &'static str,
     place: &EntryAddress,
     revision: u64,
-) -> Result<Vec<SqliteRow>, Error> {
-    let query = sqlx::query(text).bind(place.memory_scope.to_string());
+) -> Result<Vec<DatabaseRow>, Error> {
+    let query = sql::query(text).bind(place.memory_scope.to_string());
     let query = query.bind(place.path.as_str().to_owned()).bind(number(revision));
     query.fetch_all(connection).await.map_err(wrong)
 }
 
 /// Destroys contents for good.
 pub(crate) async fn redact(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     (place, which, reach, derived): (&EntryAddress, Which, Reach, DerivativePolicy),
     redaction: &Redaction,
@@ -77,7 +93,7 @@ pub(crate) async fn redact(
     let named = match which {
         Which::Revision(revision) => at(connection, ONE, place, revision).await?,
         Which::All => {
-            let query = sqlx::query(ALL).bind(key(scope, &place.memory_scope));
+            let query = sql::query(ALL).bind(key(scope, &place.memory_scope));
             let query = query.bind(place.path.as_str().to_owned());
             query.fetch_all(&mut *connection).await.map_err(wrong)?
         }
@@ -113,7 +129,7 @@ impl Reach {
 }
 
 async fn follow_all(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     reach: Reach,
     doomed: &mut ErasureSet,
@@ -127,7 +143,7 @@ async fn follow_all(
 
 /// Finds what is a copy of a version, or was made from it.
 async fn follow(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     reach: Reach,
     version: &Version,
@@ -146,10 +162,10 @@ async fn follow(
     let rows = at(connection, PROPOSED_FROM, place, revision).await?;
     let mut accepted = doomed.add_proposals(&rows, |_| true)?;
     if let EntryState::File { bytes: 1.., digest, .. } = &version.state {
-        let query = sqlx::query(EQUAL).bind(digest.to_string());
+        let query = sql::query(EQUAL).bind(digest.to_string());
         let rows = query.fetch_all(&mut *connection).await.map_err(wrong)?;
         doomed.add(&rows, |version| reaches(&version.place.memory_scope))?;
-        let query = sqlx::query(PROPOSED_EQUAL).bind(digest.to_string());
+        let query = sql::query(PROPOSED_EQUAL).bind(digest.to_string());
         let rows = query.fetch_all(&mut *connection).await.map_err(wrong)?;
         accepted.extend(doomed.add_proposals(&rows, |place| reaches(&place.memory_scope))?);
     }
@@ -161,19 +177,19 @@ async fn follow(
 }
 
 async fn lose(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     doomed: &mut ErasureSet,
     redaction: &Redaction,
 ) -> Result<(), Error> {
     let wrong = |e| Error::Store(fault::of("redacting entries", e));
     let mark = json(redaction);
     for Version { place, revision, .. } in doomed.versions.values() {
-        let query = sqlx::query(LOSE).bind(place.memory_scope.to_string());
+        let query = sql::query(LOSE).bind(place.memory_scope.to_string());
         let query = query.bind(place.path.as_str().to_owned()).bind(number(*revision));
         query.bind(mark.clone()).execute(&mut *connection).await.map_err(wrong)?;
     }
     for proposal in &doomed.proposals {
-        let query = sqlx::query(LOSE_PROPOSED).bind(proposal).bind(mark.clone());
+        let query = sql::query(LOSE_PROPOSED).bind(proposal).bind(mark.clone());
         query.execute(&mut *connection).await.map_err(wrong)?;
     }
     doomed.sweep(connection).await

@@ -5,10 +5,12 @@
 //! came from and went to, and so on from what is found there. What only somebody who retyped
 //! it knows is not found.
 
+use crate::sql;
 use std::collections::BTreeSet;
 
+use crate::sql::connection::DatabaseConnection;
+use crate::sql::row::DatabaseRow;
 use outrigger_policy::{MemoryScope, Scope};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::doomed::{EQUAL, ErasureSet};
 use super::runs::Runs;
@@ -32,8 +34,8 @@ const BESIDE: &str = "SELECT scope, path FROM versions \
 /// What was found, as rows that can be destroyed as well.
 #[derive(Debug, Default)]
 pub(crate) struct DerivativeRows {
-    pub(crate) versions: Vec<SqliteRow>,
-    pub(crate) proposals: Vec<SqliteRow>,
+    pub(crate) versions: Vec<DatabaseRow>,
+    pub(crate) proposals: Vec<DatabaseRow>,
     pub(crate) told: Derivatives,
 }
 
@@ -49,7 +51,7 @@ struct Search {
 
 /// Finds it in memory scopes that `reaches`.
 pub(crate) async fn find(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     scope: &Scope,
     reaches: impl Fn(&MemoryScope) -> bool,
     doomed: &ErasureSet,
@@ -82,16 +84,16 @@ pub(crate) async fn find(
 }
 
 async fn here(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     query: &'static str,
     place: &EntryAddress,
-) -> Result<Vec<SqliteRow>, Error> {
-    let query = sqlx::query(query).bind(place.memory_scope.to_string());
+) -> Result<Vec<DatabaseRow>, Error> {
+    let query = sql::query(query).bind(place.memory_scope.to_string());
     query.bind(place.path.as_str().to_owned()).fetch_all(connection).await.map_err(wrong)
 }
 
-async fn text(connection: &mut SqliteConnection, content: i64) -> Result<Vec<u8>, Error> {
-    let query = sqlx::query_as(TEXT).bind(content);
+async fn text(connection: &mut DatabaseConnection, content: i64) -> Result<Vec<u8>, Error> {
+    let query = sql::query_as(TEXT).bind(content);
     let row: Option<(Vec<u8>,)> = query.fetch_optional(connection).await.map_err(wrong)?;
     Ok(row.map(|(bytes,)| bytes).unwrap_or_default())
 }
@@ -100,7 +102,7 @@ impl Search {
     /// Compares what is at a place; whether anything there has a run of it.
     async fn look(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         scope: &Scope,
         place: &EntryAddress,
         doomed: &ErasureSet,
@@ -114,7 +116,7 @@ impl Search {
             }
             any = true;
             if let EntryState::File { digest, .. } = &version.state {
-                let query = sqlx::query(EQUAL).bind(digest.to_string());
+                let query = sql::query(EQUAL).bind(digest.to_string());
                 for row in query.fetch_all(&mut *connection).await.map_err(wrong)? {
                     self.open.push(Columns::of(&row).version()?.place);
                 }
@@ -140,7 +142,7 @@ impl Search {
 
     async fn has(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         content: i64,
     ) -> Result<bool, Error> {
         // What is not compared any more may have one.

@@ -1,22 +1,20 @@
 //! The connections that read.
 
 use std::ops::{Deref, DerefMut};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sqlx::Connection;
-use sqlx::sqlite::SqliteConnection;
+use crate::sql::connection::DatabaseConnection;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
-use super::open;
+use super::place::DatabasePlace;
 use crate::{Error, limits};
 
 /// Connections that read, opened when they are first needed.
 #[derive(Debug)]
 pub(super) struct Readers {
-    path: PathBuf,
-    slots: [Mutex<Option<SqliteConnection>>; limits::READERS],
+    place: DatabasePlace,
+    slots: [Mutex<Option<DatabaseConnection>>; limits::READERS],
     next: AtomicUsize,
 }
 
@@ -24,16 +22,16 @@ pub(super) struct Readers {
 #[derive(Debug)]
 pub(super) enum Reader<'a> {
     /// One of those that are kept.
-    Kept(MappedMutexGuard<'a, SqliteConnection>),
+    Kept(MappedMutexGuard<'a, DatabaseConnection>),
     /// One that ends with the question. Whoever has a kept one may be a future that nobody polls
     /// before this very question is answered: without one more, both would wait for ever.
-    Extra(Box<SqliteConnection>),
+    Extra(Box<DatabaseConnection>),
 }
 
 impl Deref for Reader<'_> {
-    type Target = SqliteConnection;
+    type Target = DatabaseConnection;
 
-    fn deref(&self) -> &SqliteConnection {
+    fn deref(&self) -> &DatabaseConnection {
         match self {
             Self::Kept(connection) => connection,
             Self::Extra(connection) => connection,
@@ -42,7 +40,7 @@ impl Deref for Reader<'_> {
 }
 
 impl DerefMut for Reader<'_> {
-    fn deref_mut(&mut self) -> &mut SqliteConnection {
+    fn deref_mut(&mut self) -> &mut DatabaseConnection {
         match self {
             Self::Kept(connection) => connection,
             Self::Extra(connection) => connection,
@@ -51,9 +49,9 @@ impl DerefMut for Reader<'_> {
 }
 
 impl Readers {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(super) fn new(place: &DatabasePlace) -> Self {
         let slots = std::array::from_fn(|_| Mutex::new(None));
-        Self { path: path.to_owned(), slots, next: AtomicUsize::new(0) }
+        Self { place: place.clone(), slots, next: AtomicUsize::new(0) }
     }
 
     /// A connection for one question. Where none is given back for a while, it is one more.
@@ -67,10 +65,10 @@ impl Readers {
             }
         };
         let Some(mut slot) = slot else {
-            return Ok(Reader::Extra(Box::new(open::reading(&self.path).await?)));
+            return Ok(Reader::Extra(Box::new(self.place.reading().await?)));
         };
-        if slot.is_none() {
-            *slot = Some(open::reading(&self.path).await?);
+        if slot.as_ref().is_none_or(DatabaseConnection::is_lost) {
+            *slot = Some(self.place.reading().await?);
         }
         let kept = MutexGuard::map(slot, |slot| slot.as_mut().expect("it was opened above"));
         Ok(Reader::Kept(kept))
@@ -89,12 +87,15 @@ impl Readers {
 
 #[cfg(test)]
 mod tests {
+    use super::super::place::DatabaseAddress;
     use super::*;
 
     #[tokio::test]
     async fn who_keeps_a_connection_keeps_nobody_waiting_for_ever() {
         let directory = tempfile::tempdir().unwrap();
-        let readers = Readers::new(&open::prepare(directory.path()).await.unwrap());
+        let readers = Readers::new(
+            &DatabasePlace::prepare(directory.path(), &DatabaseAddress::Sqlite).await.unwrap(),
+        );
         let mut kept = Vec::new();
         for _ in 0..limits::READERS {
             kept.push(readers.connection().await.unwrap());

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 
-use super::store::Sqlite;
+use super::store::Database;
 use super::writer::RowChange;
 use crate::sql::secrets::{self, SecretChange};
 use crate::{Error, Secrets, StoredSecret};
 
 #[async_trait]
-impl Secrets for Sqlite {
+impl Secrets for Database {
     async fn secrets(&self, organisation: &str) -> Result<Vec<StoredSecret>, Error> {
         secrets::all(&mut *self.readers.connection().await?, organisation).await
     }

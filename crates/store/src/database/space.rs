@@ -5,19 +5,22 @@
 //! blob that is younger than [`limits::BLOB_UNNAMED_S_MIN`]: it is stored before the event
 //! that names it.
 
+use crate::sql;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use crate::sql::connection::DatabaseConnection;
 use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
-use sqlx::sqlite::SqliteConnection;
 
-use super::open;
-use super::store::Sqlite;
+use super::place::DatabasePlace;
+use super::sqlite;
+use super::store::Database;
 use crate::blob_directory::BlobFile;
 use crate::event::blob_names;
 use crate::files::blocking;
+use crate::port::Blobs;
 use crate::sql::fault;
 use crate::{Error, limits};
 
@@ -25,7 +28,9 @@ const TEXTS: &str = "SELECT payload, blob FROM events";
 const BELOW: &str = "SELECT session, head_seq FROM sessions WHERE session >= $1 AND session < $2 \
     ORDER BY session";
 const COUNTS: &str = "SELECT (SELECT COUNT(*) FROM sessions), \
-    (SELECT COALESCE(SUM(LENGTH(bytes)), 0) FROM contents)";
+    (SELECT CAST(COALESCE(SUM(LENGTH(bytes)), 0) AS BIGINT) FROM contents)";
+const IN_POSTGRES: &str = "SELECT pg_database_size(current_database()), \
+    (SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM blobs)";
 
 /// What a store holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,7 +60,7 @@ fn wrong(error: sqlx::Error) -> Error {
     fault::of("looking at what the store holds", error)
 }
 
-impl Sqlite {
+impl Database {
     /// Removes a session that is at `head`: its events and its folded state. A signed entry
     /// of the log says that it was removed. What it is charged and what it wrote to memory
     /// stay, and blobs go with [`Self::unnamed_blobs`].
@@ -83,8 +88,8 @@ impl Sqlite {
     pub async fn below(&self, session: &SessionId) -> Result<Vec<(SessionId, Seq)>, Error> {
         let mut connection = self.readers.connection().await?;
         // Names have no character between these two.
-        let query = sqlx::query_as(BELOW).bind(format!("{session}-")).bind(format!("{session}."));
-        let rows: Vec<(String, i64)> = query.fetch_all(&mut *connection).await.map_err(wrong)?;
+        let query = sql::query_as(BELOW).bind(format!("{session}-")).bind(format!("{session}."));
+        let rows: Vec<(String, i64)> = query.fetch_all(&mut connection).await.map_err(wrong)?;
         let row =
             |(name, seq): (String, i64)| Some((SessionId::new(name)?, Seq(seq.try_into().ok()?)));
         let rows = rows.into_iter().filter_map(row);
@@ -99,32 +104,41 @@ impl Sqlite {
     pub async fn space(&self) -> Result<Space, Error> {
         let mut connection = self.readers.connection().await?;
         let (sessions, memory): (i64, i64) =
-            sqlx::query_as(COUNTS).fetch_one(&mut *connection).await.map_err(wrong)?;
-        let (free,): (i64,) = sqlx::query_as("PRAGMA freelist_count")
-            .fetch_one(&mut *connection)
+            sql::query_as(COUNTS).fetch_one(&mut connection).await.map_err(wrong)?;
+        let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
+        let (sessions, memory_bytes) = (unsigned(sessions), unsigned(memory));
+        if connection.is_postgres() {
+            let row = sql::query_as(IN_POSTGRES).fetch_one(&mut connection).await;
+            let (database, blobs): (i64, i64) = row.map_err(wrong)?;
+            let (database_bytes, blob_bytes) = (unsigned(database), unsigned(blobs));
+            return Ok(Space { database_bytes, free_bytes: 0, sessions, memory_bytes, blob_bytes });
+        }
+        let (free,): (i64,) = sql::query_as("PRAGMA freelist_count")
+            .fetch_one(&mut connection)
             .await
             .map_err(wrong)?;
         drop(connection);
-        let blobs = self.blobs.clone();
+        let blobs = self.blobs.directory.clone();
         let blob_bytes = blocking(move || blobs.list()).await?.iter().map(|it| it.bytes).sum();
-        let files = ["", "-wal", "-shm"].map(|suffix| size(&open::beside(self.path(), suffix)));
-        let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
-        Ok(Space {
-            database_bytes: files.iter().sum(),
-            free_bytes: unsigned(free) * open::PAGE_BYTES as u64,
-            sessions: unsigned(sessions),
-            memory_bytes: unsigned(memory),
-            blob_bytes,
-        })
+        let path = self.place.file()?;
+        let files = ["", "-wal", "-shm"].map(|suffix| size(&sqlite::beside(path, suffix)));
+        let free_bytes = unsigned(free) * u64::from(sqlite::PAGE_BYTES);
+        let database_bytes = files.iter().sum();
+        Ok(Space { database_bytes, free_bytes, sessions, memory_bytes, blob_bytes })
     }
 
-    /// Blobs that no event names, and that are older than a while. Reads every event.
+    /// Blobs beside SQLite that no event names, and that are older than a while; of PostgreSQL
+    /// none. Reads every event.
     ///
     /// # Errors
     /// What the disk says; [`Error::Damaged`] where an event's own text is missing, so that
     /// nobody knows what it names.
     pub async fn unnamed_blobs(&self) -> Result<Vec<UnnamedBlob>, Error> {
-        let blobs = self.blobs.clone();
+        if let DatabasePlace::Postgres(_) = self.place {
+            // Other servers store some of them, and those of this directory are copies.
+            return Ok(Vec::new());
+        }
+        let blobs = self.blobs.directory.clone();
         let listed = blocking(move || blobs.list()).await?;
         let young = Duration::from_secs(limits::BLOB_UNNAMED_S_MIN);
         let before = SystemTime::now().checked_sub(young).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -142,10 +156,10 @@ impl Sqlite {
     /// Takes out what an event names.
     async fn keep_named(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         unnamed: &mut BTreeMap<String, BlobFile>,
     ) -> Result<(), Error> {
-        let mut rows = sqlx::query_as(TEXTS).fetch(connection);
+        let mut rows = sql::query_as(TEXTS).fetch(connection);
         while let Some(row) = rows.try_next().await.map_err(wrong)? {
             let (payload, blob): (Option<String>, Option<String>) = row;
             if let Some(text) = payload {
@@ -155,8 +169,7 @@ impl Sqlite {
             unnamed.remove(&name);
             let none = || Error::damaged(fault::DATABASE, format!("{name:?} is no blob"));
             let digest = Digest::parse(&name).ok_or_else(none)?;
-            let blobs = self.blobs.clone();
-            let text = blocking(move || blobs.read(&digest)).await?;
+            let text = self.blobs.get(&digest).await?;
             blob_names(&text, |digest| _ = unnamed.remove(digest));
         }
         Ok(())
@@ -168,7 +181,7 @@ impl Sqlite {
     /// # Errors
     /// What the disk says.
     pub async fn remove_blobs(&self, blobs: Vec<UnnamedBlob>) -> Result<u64, Error> {
-        let directory = self.blobs.clone();
+        let directory = self.blobs.directory.clone();
         blocking(move || {
             let young = Duration::from_secs(limits::BLOB_UNNAMED_S_MIN);
             let mut freed = 0;

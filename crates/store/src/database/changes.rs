@@ -15,6 +15,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::place::DatabaseAddress;
 use crate::Error;
 
 /// Beside the database.
@@ -23,9 +24,13 @@ const NAME: &str = "entries.changes";
 const BYTES: usize = 16;
 const ENDED_AT: u64 = 8;
 
-/// The file that counts changes.
+/// The file that counts changes; none where they come from other machines too, and nothing is
+/// known of them.
 #[derive(Debug)]
-pub(super) struct Changes {
+pub(super) struct Changes(Option<ChangesFile>);
+
+#[derive(Debug)]
+struct ChangesFile {
     path: PathBuf,
     file: File,
 }
@@ -33,7 +38,10 @@ pub(super) struct Changes {
 /// A change that was begun.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct PendingChange {
+pub(super) struct PendingChange(Option<PendingNumber>);
+
+#[derive(Debug)]
+struct PendingNumber {
     file: File,
     now: u64,
 }
@@ -43,29 +51,36 @@ fn wrong(error: io::Error) -> Error {
 }
 
 impl Changes {
-    pub(super) fn open(directory: &Path) -> Result<Self, Error> {
-        let path = directory.join(NAME);
-        let file = open(&path).map_err(wrong)?;
-        Ok(Self { path, file })
+    pub(super) fn open(directory: &Path, address: &DatabaseAddress) -> Result<Self, Error> {
+        match address {
+            DatabaseAddress::Sqlite => {
+                let path = directory.join(NAME);
+                let file = open(&path).map_err(wrong)?;
+                Ok(Self(Some(ChangesFile { path, file })))
+            }
+            DatabaseAddress::Postgres(_) => Ok(Self(None)),
+        }
     }
 
     /// Somebody who holds the write lock is about to change entries. By its name, so that
     /// whoever opened it since the file was removed, if it ever was, is told too.
     pub(super) fn begin(&self) -> Result<PendingChange, Error> {
-        let file = open(&self.path).map_err(wrong)?;
+        let Some(own) = &self.0 else { return Ok(PendingChange(None)) };
+        let file = open(&own.path).map_err(wrong)?;
         let (begun, ended) = numbers(&file).map_err(wrong)?;
         let now = begun.max(ended) + 1;
         // Both, so that the file is never too short.
         let bytes = [now.to_le_bytes(), ended.to_le_bytes()].concat();
         file.write_all_at(&bytes, 0).map_err(wrong)?;
-        Ok(PendingChange { file, now })
+        Ok(PendingChange(Some(PendingNumber { file, now })))
     }
 
     /// After how many changes it is, unless one is under way.
     pub(super) fn now(&self) -> Option<u64> {
-        let (begun, ended) = numbers(&self.file).ok()?;
+        let ChangesFile { file, .. } = self.0.as_ref()?;
+        let (begun, ended) = numbers(file).ok()?;
         // Of a file that was removed, others know nothing.
-        let shared = self.file.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
+        let shared = file.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
         (begun == ended && shared).then_some(begun)
     }
 }
@@ -73,8 +88,10 @@ impl Changes {
 impl PendingChange {
     /// It is visible to all, or never will be.
     pub(super) fn end(self) {
-        // If it can't be told, nobody relies on it.
-        let _ = self.file.write_all_at(&self.now.to_le_bytes(), ENDED_AT);
+        if let Some(PendingNumber { file, now }) = self.0 {
+            // If it can't be told, nobody relies on it.
+            let _ = file.write_all_at(&now.to_le_bytes(), ENDED_AT);
+        }
     }
 }
 
@@ -102,7 +119,8 @@ mod tests {
     #[test]
     fn what_holds_is_known_only_while_nobody_changes_anything() {
         let directory = tempfile::tempdir().unwrap();
-        let [ours, theirs] = [(); 2].map(|()| Changes::open(directory.path()).unwrap());
+        let [ours, theirs] =
+            [(); 2].map(|()| Changes::open(directory.path(), &DatabaseAddress::Sqlite).unwrap());
         assert_eq!(ours.now(), Some(0));
         let begun = theirs.begin().unwrap();
         assert_eq!(ours.now(), None);
@@ -119,7 +137,7 @@ mod tests {
 
         std::fs::remove_file(directory.path().join(NAME)).unwrap();
         assert_eq!(ours.now(), None);
-        let later = Changes::open(directory.path()).unwrap();
+        let later = Changes::open(directory.path(), &DatabaseAddress::Sqlite).unwrap();
         let known = later.now();
         ours.begin().unwrap().end();
         assert!(later.now() > known);

@@ -5,6 +5,7 @@
 //! of the copy, so that it never runs ahead. Must never carry the key that signs, unless
 //! that is asked for.
 
+use crate::sql;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
@@ -12,21 +13,22 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 
+use crate::sql::connection::DatabaseConnection;
 use futures_util::TryStreamExt;
 use futures_util::stream::TryChunksError;
 use outrigger_agent::Digest;
 use outrigger_audit::files::sync_directory;
 use outrigger_audit::{self as audit, LogCopy, LogCopyWriter, Report};
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::SqliteConnection;
 
 use super::archive::{self, ArchiveWriter, Head};
+use crate::database::audit::{Audit, AuditRequest};
+use crate::database::place::DatabaseAddress;
+use crate::database::sqlite;
+use crate::database::store::Database;
 use crate::files::blocking;
 use crate::sql::fault;
 use crate::sql::log::read::{entries, newest_checkpoint};
-use crate::sqlite::audit::{Audit, AuditRequest};
-use crate::sqlite::open;
-use crate::sqlite::store::Sqlite;
 use crate::{BlobDirectory, Error, limits};
 
 const FIRST: &str = "outrigger-backup";
@@ -70,7 +72,7 @@ pub struct RestoreOutcome {
 /// # Errors
 /// What the disk says; [`Error::Damaged`] for a blob that is not what its name says.
 pub async fn backup(
-    store: &Sqlite,
+    store: &Database,
     (file, room): (File, PathBuf),
     patches: &Path,
     key: SigningKey,
@@ -78,23 +80,25 @@ pub async fn backup(
 ) -> Result<Report, Error> {
     // What is wrong with the log is found by the audit.
     let _ = store.checkpoint().await;
-    let directory = store.path().parent().expect("the database lies in its directory");
-    copy_database(store.path(), &room.join(open::DATABASE)).await?;
+    let directory = &*store.directory;
+    copy_database(store.place.file()?, &room.join(sqlite::DATABASE)).await?;
     copy_log(directory, &room).await?;
     let blobs = directory.join("blobs");
     symlink(&blobs, room.join("blobs")).map_err(|e| Error::io(DOING, e))?;
-    let report =
-        Audit::open(&room).await?.verify(&AuditRequest::default(), &Arc::default()).await?;
+    let report = Audit::open(&room, &DatabaseAddress::Sqlite)
+        .await?
+        .verify(&AuditRequest::default(), &Arc::default())
+        .await?;
     let about = Backup { made_at_ms, has_key: key == SigningKey::Included };
     let patches = patches.to_owned();
     let own = audit::directory(directory).join("key");
-    let (blobs, own) = (store.blobs.clone(), about.has_key.then_some(own));
+    let (blobs, own) = (store.blobs.directory.clone(), about.has_key.then_some(own));
     blocking(move || {
         let mut writing = ArchiveWriter::new(file);
         let first = Head { format: FORMAT, rest: about };
         let first = serde_json::to_vec(&first).expect("it is plain data");
         writing.add(FIRST, first.len() as u64, first.as_slice())?;
-        writing.add_file(open::DATABASE, &room.join(open::DATABASE))?;
+        writing.add_file(sqlite::DATABASE, &room.join(sqlite::DATABASE))?;
         for name in ["key.pub", "log", "checkpoint"] {
             let path = audit::directory(&room).join(name);
             if path.exists() {
@@ -116,10 +120,10 @@ pub async fn backup(
 
 async fn copy_database(from: &Path, to: &Path) -> Result<(), Error> {
     let wrong = |e| fault::of(DOING, e);
-    let mut connection = open::copying(from).await?;
+    let mut connection = sqlite::copying(from).await?;
     let name = to.to_str().ok_or_else(|| Error::io(DOING, io::ErrorKind::InvalidInput.into()));
     let copied = match name {
-        Ok(name) => sqlx::query("VACUUM INTO $1")
+        Ok(name) => sql::query("VACUUM INTO $1")
             .bind(name)
             .execute(&mut connection)
             .await
@@ -127,7 +131,8 @@ async fn copy_database(from: &Path, to: &Path) -> Result<(), Error> {
             .map_err(wrong),
         Err(error) => Err(error),
     };
-    open::close(connection).await;
+    // It only read.
+    let _ = connection.close().await;
     copied
 }
 
@@ -140,12 +145,13 @@ async fn copy_log(from: &Path, room: &Path) -> Result<(), Error> {
     if public.exists() {
         fs::copy(public, directory.join("key.pub")).map_err(io)?;
     }
-    let mut connection = open::reading(&room.join(open::DATABASE)).await?;
+    let mut connection = sqlite::reading(&room.join(sqlite::DATABASE)).await?;
     let copy = LogCopy::new(directory);
     let mut writing = copy.write()?;
     copy_entries(&mut connection, &mut writing).await?;
     let newest = newest_checkpoint(&mut connection).await;
-    open::close(connection).await;
+    // It only read.
+    let _ = connection.close().await;
     if let Some((_, note)) = newest.map_err(|e| fault::of(DOING, e))? {
         writing.checkpoint(&note)?;
     }
@@ -153,7 +159,7 @@ async fn copy_log(from: &Path, room: &Path) -> Result<(), Error> {
 }
 
 async fn copy_entries(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     writing: &mut LogCopyWriter<'_>,
 ) -> Result<(), Error> {
     let mut chunks = pin!(entries(connection).try_chunks(limits::ANCHOR_ENTRIES_MAX));
@@ -190,7 +196,10 @@ fn is_patch(name: &str) -> bool {
 pub async fn restore(file: File, into: &Path) -> Result<RestoreOutcome, Error> {
     let directory = into.to_owned();
     let Backup { made_at_ms, has_key } = blocking(move || unpack(file, &directory)).await?;
-    let report = Audit::open(into).await?.verify(&AuditRequest::default(), &Arc::default()).await?;
+    let report = Audit::open(into, &DatabaseAddress::Sqlite)
+        .await?
+        .verify(&AuditRequest::default(), &Arc::default())
+        .await?;
     match report.faults.first() {
         None => Ok(RestoreOutcome { made_at_ms, has_key, report }),
         Some(first) => Err(Error::damaged("the backup", first.to_string())),
@@ -206,7 +215,7 @@ fn unpack(file: File, into: &Path) -> Result<Backup, Error> {
     let about: Backup = archive::read(file, (FIRST, FORMAT), |_: &Backup, name, content| {
         let foreign = || Error::damaged("the backup", format!("{name:?} is no part of one"));
         match name.split_once('/') {
-            None if name == open::DATABASE => write(&into.join(name), content),
+            None if name == sqlite::DATABASE => write(&into.join(name), content),
             Some(("audit", "key" | "key.pub" | "log" | "checkpoint")) => {
                 write(&into.join(name), content)
             }

@@ -1,20 +1,21 @@
 //! Orders about entries: those that wait are committed together, and each is answered.
 
-use sqlx::sqlite::SqliteConnection;
+use crate::sql;
+use crate::sql::connection::DatabaseConnection;
 use tokio::sync::oneshot;
 
 use super::{Message, Thread, Writer, is_of_one};
+use crate::database::changes::Changes;
 use crate::entries::{self, Quotas};
 use crate::sql::entries::{Answer, Order, Request};
 use crate::sql::fault;
-use crate::sqlite::changes::Changes;
 use crate::{Error, limits};
 
 type Answers = Vec<Result<Answer, entries::Error>>;
 
 impl Writer {
     /// Has an order performed and waits until it is durable.
-    pub(in crate::sqlite) async fn order(&self, order: Order) -> Result<Answer, entries::Error> {
+    pub(in crate::database) async fn order(&self, order: Order) -> Result<Answer, entries::Error> {
         let (answer, answered) = oneshot::channel();
         let request = Box::new(Request { order, answer });
         self.queue.send(Message::Order(request)).await.map_err(|_| Error::Closed)?;
@@ -93,12 +94,12 @@ impl Thread {
 /// Performs all of it in one transaction, or none with an error. What was refused has its
 /// own error, and changed nothing.
 async fn commit(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     changes: &Changes,
     quotas: &Quotas,
     orders: &[Order],
 ) -> Result<Answers, Error> {
-    let begun = sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await;
+    let begun = sql::query("BEGIN IMMEDIATE").execute(&mut *connection).await;
     begun.map_err(|e| fault::of("writing entries", e))?;
     let begun = changes.begin()?;
     let mut answers = Vec::with_capacity(orders.len());
@@ -108,7 +109,7 @@ async fn commit(
             answer => answers.push(answer),
         }
     }
-    let committed = sqlx::query("COMMIT").execute(connection).await;
+    let committed = sql::query("COMMIT").execute(connection).await;
     committed.map_err(fault::of_commit)?;
     begun.end();
     Ok(answers)
@@ -116,13 +117,17 @@ async fn commit(
 
 /// Clears the log of what was deleted; whether others kept it from that. The writer waits
 /// for them, but not for as long as for its own turn.
-async fn shred(connection: &mut SqliteConnection, busy_wait_ms: u64) -> Result<bool, Error> {
+async fn shred(connection: &mut DatabaseConnection, busy_wait_ms: u64) -> Result<bool, Error> {
     let wrong = |e| fault::of("clearing the write-ahead log", e);
-    let wait = |ms: u64| sqlx::AssertSqlSafe(format!("PRAGMA busy_timeout = {ms}"));
+    if connection.is_postgres() {
+        // It overwrites what was deleted in its own time, and its log goes on to who copies it.
+        return Ok(true);
+    }
+    let wait = |ms: u64| format!("PRAGMA busy_timeout = {ms}");
     let short = wait(busy_wait_ms.min(limits::SHRED_WAIT_MS));
-    sqlx::raw_sql(short).execute(&mut *connection).await.map_err(wrong)?;
-    let cleared = sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut *connection);
+    sql::query(short).execute(&mut *connection).await.map_err(wrong)?;
+    let cleared = sql::query_as("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut *connection);
     let cleared: Result<(i64, i64, i64), _> = cleared.await;
-    sqlx::raw_sql(wait(busy_wait_ms)).execute(connection).await.map_err(wrong)?;
+    sql::query(wait(busy_wait_ms)).execute(connection).await.map_err(wrong)?;
     Ok(cleared.map_err(wrong)?.0 != 0)
 }

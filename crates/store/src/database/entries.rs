@@ -5,17 +5,17 @@ use async_trait::async_trait;
 use outrigger_agent::SessionId;
 use outrigger_policy::{MemoryScope, Scope};
 
-use super::search;
-use super::store::Sqlite;
+use super::store::Database;
 use crate::entries::{
     Attribution, ChangeOutcome, ChangeRequest, Comment, Contents, Decision, Entries, EntryAddress,
     EntryListing, EntryPath, EntryStat, Error, Hit, NewProposal, Proposal, ProposalFilter,
     ProposalId, Reviews, Search, Settings, Version,
 };
 use crate::sql::entries::{Answer, Order, WriteRequest, look, proposals, read};
+use crate::sql::search;
 
 async fn order(
-    store: &Sqlite,
+    store: &Database,
     scope: &Scope,
     by: Attribution,
     work: WriteRequest,
@@ -29,7 +29,7 @@ async fn order(
 const OTHER: &str = "the writer answers what it was asked";
 
 #[async_trait]
-impl Entries for Sqlite {
+impl Entries for Database {
     async fn stat(&self, scope: &Scope, at: &EntryAddress) -> Result<EntryStat, Error> {
         if let Some(known) = self.known.get(scope, at) {
             return known.ok_or(Error::Absent);
@@ -108,7 +108,7 @@ impl Entries for Sqlite {
 }
 
 #[async_trait]
-impl Reviews for Sqlite {
+impl Reviews for Database {
     async fn propose(
         &self,
         scope: &Scope,

@@ -5,55 +5,64 @@ use std::sync::Arc;
 
 use outrigger_agent::{Digest, SessionId};
 
+use super::blobs::DatabaseBlobs;
 use super::changes::Changes;
 use super::known::EntryCache;
-use super::open;
+use super::place::{DatabaseAddress, DatabasePlace};
 use super::readers::Readers;
 use super::settings::Settings;
 use super::writer::Writer;
 use crate::event::{EncodedEvent, StoredEvent};
+use crate::files::make_private;
 use crate::port::Blobs;
 use crate::sql::journal::batch::EventRow;
 use crate::sql::journal::read::Row;
+use crate::sql::log::anchor;
 use crate::{BlobDirectory, Error, limits};
 
-/// A journal in an SQLite database. Needs a tokio runtime around it.
+/// A journal in a database. Needs a tokio runtime around it.
 #[derive(Debug)]
-pub struct Sqlite {
+pub struct Database {
     pub(super) writer: Writer,
     pub(super) readers: Readers,
     pub(super) known: EntryCache,
-    pub(super) blobs: BlobDirectory,
-    path: PathBuf,
+    pub(super) blobs: DatabaseBlobs,
+    pub(super) directory: PathBuf,
+    pub(super) place: DatabasePlace,
 }
 
-impl Sqlite {
-    /// Opens the store in `directory`, or makes one there: `journal.db` and
-    /// `blobs`, readable by their owner only.
+impl Database {
+    /// Opens the store in `directory` and its database. Makes what is not there: in the
+    /// directory, readable by its owner only, `journal.db` and `blobs`; in PostgreSQL, its
+    /// tables.
     ///
     /// # Errors
-    /// [`Error::Damaged`] for a file that is no database of ours or is cut
-    /// short, [`Error::Newer`] for one of a newer program: both change nothing
-    /// but the index of a log (`-shm`).
-    /// Else what the disk says.
-    pub async fn open(directory: &Path, settings: Settings) -> Result<Self, Error> {
-        let path = open::prepare(directory).await?;
-        let connection = open::writing(&path, settings).await?;
+    /// [`Error::Damaged`] for a database that is not ours or is cut short, [`Error::Newer`] for
+    /// one of a newer program: both change nothing but the index of a log (`-shm`).
+    /// Else what the disk or the database says.
+    pub async fn open(
+        directory: &Path,
+        address: &DatabaseAddress,
+        settings: Settings,
+    ) -> Result<Self, Error> {
+        let place = DatabasePlace::prepare(directory, address).await?;
+        let mut connection = place.writing(settings).await?;
+        if connection.is_postgres() {
+            make_private(directory).map_err(|e| Error::io("making the store's directory", e))?;
+            anchor::same_signer(&mut connection, directory).await?;
+        }
         let blobs = BlobDirectory::open(&directory.join("blobs"))?;
-        let changes = Arc::new(Changes::open(directory)?);
+        let blobs = DatabaseBlobs::new(blobs, &place);
+        let changes = Arc::new(Changes::open(directory, address)?);
         let known = EntryCache::new(Arc::clone(&changes));
-        let writer = Writer::start(directory, &path, settings, connection, changes)?;
-        Ok(Self { writer, readers: Readers::new(&path), known, blobs, path })
-    }
-
-    /// Where the database is.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+        let writer = Writer::start(directory, &place, settings, connection, changes)?;
+        let (readers, directory) = (Readers::new(&place), directory.to_owned());
+        Ok(Self { writer, readers, known, blobs, directory, place })
     }
 
     /// The blobs of this store.
     #[must_use]
-    pub fn blobs(&self) -> &BlobDirectory {
+    pub fn blobs(&self) -> &DatabaseBlobs {
         &self.blobs
     }
 

@@ -1,6 +1,7 @@
 //! What is done to a store now and then: sessions are removed and taken in, and the database
 //! is made smaller. Each in a transaction of its own.
 
+use crate::sql::{self, SqlText};
 use outrigger_agent::{Seq, SessionId};
 use tokio::sync::oneshot;
 
@@ -12,7 +13,7 @@ use crate::sql::journal::remove;
 
 impl Writer {
     /// Removes a session that is at `head`.
-    pub(in crate::sqlite) async fn remove(
+    pub(in crate::database) async fn remove(
         &self,
         session: SessionId,
         head: Seq,
@@ -24,7 +25,7 @@ impl Writer {
     }
 
     /// Takes sessions in.
-    pub(in crate::sqlite) async fn import(&self, import: Import) -> Result<(), Error> {
+    pub(in crate::database) async fn import(&self, import: Import) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         let message = Message::Import(Box::new(import), answer);
         self.queue.send(message).await.map_err(|_| Error::Closed)?;
@@ -32,7 +33,7 @@ impl Writer {
     }
 
     /// Makes the database smaller.
-    pub(in crate::sqlite) async fn compact(&self) -> Result<(), Error> {
+    pub(in crate::database) async fn compact(&self) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         self.queue.send(Message::Compact(answer)).await.map_err(|_| Error::Closed)?;
         answered.await.unwrap_or(Err(Error::Closed))
@@ -80,9 +81,12 @@ impl Thread {
 
     pub(super) async fn compact(&mut self) -> Result<(), Error> {
         let connection = self.connection().await?;
-        // It writes the whole database anew first, which is too much for memory.
-        let in_file = "PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY";
-        let done = sqlx::raw_sql(in_file).execute(&mut *connection).await;
+        // SQLite writes the whole database anew first, which is too much for memory.
+        const COMPACT: SqlText = SqlText::Apart {
+            sqlite: "PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY",
+            postgres: "VACUUM FULL events, snapshots, contents, versions, entries, proposals",
+        };
+        let done = sql::query(COMPACT).execute(&mut *connection).await;
         if let Err(error) = done {
             self.disconnect().await;
             return Err(fault::of("making the database smaller", error));

@@ -1,6 +1,6 @@
 //! Changes of one row each: of what has no history and is no part of a session.
 
-use sqlx::sqlite::SqliteConnection;
+use crate::sql::connection::DatabaseConnection;
 
 use crate::Error;
 use crate::sql::keys::{self, KeyChange};
@@ -8,14 +8,14 @@ use crate::sql::secrets::{self, SecretChange};
 
 /// A change of one row.
 #[derive(Debug)]
-pub(in crate::sqlite) enum RowChange {
+pub(in crate::database) enum RowChange {
     Secret(SecretChange),
     Key(KeyChange),
 }
 
 impl RowChange {
     /// Gives whether anything changed.
-    pub(super) async fn perform(self, connection: &mut SqliteConnection) -> Result<bool, Error> {
+    pub(super) async fn perform(self, connection: &mut DatabaseConnection) -> Result<bool, Error> {
         match self {
             Self::Secret(change) => secrets::change(connection, change).await,
             Self::Key(change) => keys::change(connection, change).await,

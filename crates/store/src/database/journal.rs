@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use outrigger_agent::{AccountId, Event, Record, Seq, SessionId};
 use outrigger_audit::chain;
 
-use super::store::Sqlite;
+use super::store::Database;
 use crate::event::{self, ChainWalk};
 use crate::sql::accounts;
 use crate::sql::journal::batch::{Append, JournalWrite};
@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[async_trait]
-impl Journal for Sqlite {
+impl Journal for Database {
     async fn append(
         &self,
         session: &SessionId,
@@ -119,7 +119,7 @@ impl Journal for Sqlite {
     }
 }
 
-impl Sqlite {
+impl Database {
     /// The first event of a session, which says what it was opened with. Nothing for one
     /// that is not there.
     ///
@@ -137,7 +137,7 @@ impl Sqlite {
 }
 
 #[async_trait]
-impl Accounts for Sqlite {
+impl Accounts for Database {
     async fn accounts(&self) -> Result<Vec<Account>, Error> {
         accounts::all(&mut *self.readers.connection().await?).await
     }

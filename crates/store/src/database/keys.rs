@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use outrigger_agent::Digest;
 
-use super::store::Sqlite;
+use super::store::Database;
 use super::writer::RowChange;
 use crate::sql::keys::{self, KeyChange};
 use crate::{Error, Keys, StoredKey};
 
 #[async_trait]
-impl Keys for Sqlite {
+impl Keys for Database {
     async fn keys(&self, now_ms: u64) -> Result<Vec<StoredKey>, Error> {
         keys::all(&mut *self.readers.connection().await?, now_ms).await
     }

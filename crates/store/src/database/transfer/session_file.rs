@@ -3,24 +3,26 @@
 //! Whoever makes such a file can make up a session that fits: the chain says that nothing
 //! is missing and nothing was changed since, not who wrote it.
 
+use crate::sql;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::sql::connection::DatabaseConnection;
 use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
 use outrigger_audit::chain;
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::SqliteConnection;
 
 use super::archive::{self, ArchiveWriter, Head};
 use crate::Error;
+use crate::database::store::Database;
 use crate::event::{ChainWalk, StoredEvent, blob_names};
 use crate::files::blocking;
 use crate::sql::fault;
 use crate::sql::journal::import::{Import, Line, SessionExport};
 use crate::sql::journal::read::Row;
-use crate::sqlite::store::Sqlite;
 
 const FIRST: &str = "outrigger-sessions";
 const FORMAT: u32 = 1;
@@ -42,7 +44,7 @@ struct About {
 /// # Errors
 /// [`Error::NotFound`]; [`Error::Damaged`] where the chain of one does not hold.
 pub async fn export(
-    store: &Sqlite,
+    store: &Database,
     sessions: &[SessionId],
     (file, room): (File, PathBuf),
 ) -> Result<u64, Error> {
@@ -55,7 +57,15 @@ pub async fn export(
     }
     blobs.sort();
     blobs.dedup();
-    let directory = store.blobs.clone();
+    for digest in blobs.iter().filter_map(|name| Digest::parse(name)) {
+        if store.blobs.directory.size(&digest)?.is_none() {
+            match store.blobs.fetch(&digest).await {
+                Ok(()) | Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    let directory = store.blobs.directory.clone();
     blocking(move || {
         let mut writing = ArchiveWriter::new(file);
         let names: Vec<_> = about.sessions.iter().map(|it| it.session.clone()).collect();
@@ -77,7 +87,7 @@ pub async fn export(
 
 /// Writes the events of a session into a file of its own, and checks their chain.
 async fn spool(
-    store: &Sqlite,
+    store: &Database,
     session: &SessionId,
     room: &Path,
 ) -> Result<(SessionExport, Vec<String>, u64), Error> {
@@ -86,9 +96,9 @@ async fn spool(
     let io = |e| Error::io(DOING, e);
     let mut connection = store.readers.connection().await?;
     // One moment for both.
-    sqlx::raw_sql("BEGIN").execute(&mut *connection).await.map_err(wrong)?;
-    let query = sqlx::query_as(ROW).bind(session.to_string());
-    let row: Option<Columns> = query.fetch_optional(&mut *connection).await.map_err(wrong)?;
+    sql::query("BEGIN").execute(&mut connection).await.map_err(wrong)?;
+    let query = sql::query_as(ROW).bind(session.to_string());
+    let row: Option<Columns> = query.fetch_optional(&mut connection).await.map_err(wrong)?;
     let spooled = match row {
         None => Err(Error::no_session(session)),
         Some(row) => {
@@ -97,7 +107,7 @@ async fn spool(
             write_events(store, &mut connection, session, file).await.map(|it| (row, it))
         }
     };
-    sqlx::raw_sql("COMMIT").execute(&mut *connection).await.map_err(wrong)?;
+    sql::query("COMMIT").execute(&mut connection).await.map_err(wrong)?;
     let ((created, last, head, link, title, status), (end, blobs)) = spooled?;
     let seq = u64::try_from(head).map_or(Seq(0), Seq);
     let walk = ChainWalk { session, seq: end.0, link: end.1.clone() };
@@ -115,8 +125,8 @@ async fn spool(
 }
 
 async fn write_events(
-    store: &Sqlite,
-    connection: &mut SqliteConnection,
+    store: &Database,
+    connection: &mut DatabaseConnection,
     session: &SessionId,
     mut file: BufWriter<File>,
 ) -> Result<((Seq, Digest), Vec<String>), Error> {
@@ -125,7 +135,7 @@ async fn write_events(
     let io = |e| Error::io(DOING, e);
     let (mut walk, mut blobs) =
         (ChainWalk { session, seq: Seq(0), link: chain::origin(session) }, Vec::new());
-    let mut rows = sqlx::query_as(EVENTS).bind(session.to_string()).fetch(connection);
+    let mut rows = sql::query_as(EVENTS).bind(session.to_string()).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(wrong)? {
         let (seq, at_ms, format, payload, blob, link): Columns = row;
         let broken = || Error::damaged_event(session, walk.seq.next(), "its row is none");
@@ -156,9 +166,10 @@ async fn write_events(
 ///
 /// # Errors
 /// [`Error::Damaged`] where something does not verify; [`Error::Conflict`] where there
-/// is a session of the name; [`Error::Newer`]; as [`Sqlite::checkpoint`].
-pub async fn import(store: &Sqlite, file: File, room: &Path) -> Result<Vec<SessionId>, Error> {
-    let (blobs, place) = (store.blobs.clone(), room.to_owned());
+/// is a session of the name; [`Error::Newer`]; as [`Database::checkpoint`].
+pub async fn import(store: &Database, file: File, room: &Path) -> Result<Vec<SessionId>, Error> {
+    let (blobs, place) = (store.blobs.directory.clone(), room.to_owned());
+    let (taken, named) = std::sync::mpsc::channel();
     let about: About = blocking(move || {
         archive::read(file, (FIRST, FORMAT), |about: &About, name, content| {
             let foreign = || Error::damaged("the file", format!("{name:?} is no part of one"));
@@ -168,15 +179,22 @@ pub async fn import(store: &Sqlite, file: File, room: &Path) -> Result<Vec<Sessi
                     copy(content, &place.join(of))
                 }
                 Some(("blobs", name)) => {
-                    blobs.store_as(&Digest::parse(name).ok_or_else(foreign)?, content)
+                    let digest = Digest::parse(name).ok_or_else(foreign)?;
+                    blobs.store_as(&digest, content)?;
+                    // It is heard to its end.
+                    let _ = taken.send(digest);
+                    Ok(())
                 }
                 _ => Err(foreign()),
             }
         })
     })
     .await?;
+    for digest in named.into_iter().collect::<Vec<_>>() {
+        store.blobs.publish(&digest).await?;
+    }
     let names = about.sessions.iter().map(|it| it.session.clone()).collect();
-    let (room, blobs) = (room.to_owned(), store.blobs.clone());
+    let (room, blobs) = (room.to_owned(), Arc::new(store.blobs.clone()) as _);
     store.writer.import(Import { room, sessions: about.sessions, blobs }).await?;
     Ok(names)
 }

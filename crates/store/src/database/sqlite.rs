@@ -15,8 +15,9 @@ use sqlx::{ConnectOptions, Connection};
 
 use super::settings::Settings;
 use crate::files::{make_private, remove_leftovers};
+use crate::sql::connection::DatabaseConnection;
 use crate::sql::fault;
-use crate::sql::schema::{self, FORMAT, OLDEST_FORMAT};
+use crate::sql::schema::{self, FORMAT, known_format};
 use crate::{Error, limits};
 
 /// Name of the database in its directory.
@@ -69,20 +70,6 @@ pub(super) fn look(path: &Path) -> Result<DatabaseState, Error> {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("opening the database", e)),
         Err(_) if logged_before => damaged("it is missing, but its write-ahead log is there"),
         Err(_) => Ok(DatabaseState::Nothing),
-    }
-}
-
-fn known_format(place: &str, found: u64) -> Result<(), Error> {
-    let known = u64::from(FORMAT);
-    if found > known {
-        return Err(Error::Newer { place: place.to_owned(), found, known });
-    }
-    match found {
-        0 => Err(Error::damaged(place, "its format is not written in it")),
-        found if found < u64::from(OLDEST_FORMAT) => {
-            Err(Error::Older { place: place.to_owned(), found, known: OLDEST_FORMAT.into() })
-        }
-        _ => Ok(()),
     }
 }
 
@@ -145,7 +132,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
 }
 
 /// The connection that writes. There is one.
-pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteConnection, Error> {
+pub(super) async fn writing(path: &Path, settings: Settings) -> Result<DatabaseConnection, Error> {
     let mut options = options(path)
         .journal_mode(SqliteJournalMode::Wal)
         .busy_timeout(Duration::from_millis(settings.busy_wait_ms))
@@ -163,7 +150,7 @@ pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteCon
         other => other.map(drop),
     };
     match ready {
-        Ok(()) => Ok(connection),
+        Ok(()) => Ok(DatabaseConnection::Sqlite(connection)),
         Err(error) => {
             // Waits until what it made beside the database is gone again.
             let _ = connection.close().await;
@@ -173,22 +160,28 @@ pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteCon
 }
 
 /// A connection that reads.
-pub(super) async fn reading(path: &Path) -> Result<SqliteConnection, Error> {
+pub(super) async fn reading(path: &Path) -> Result<DatabaseConnection, Error> {
     let options = options(path).read_only(true).pragma("query_only", "ON");
-    options.connect().await.map_err(|e| fault::of("opening the database", e))
+    let opened = options.connect().await.map(DatabaseConnection::Sqlite);
+    opened.map_err(|e| fault::of("opening the database", e))
 }
 
 /// A connection that copies the database elsewhere.
-pub(super) async fn copying(path: &Path) -> Result<SqliteConnection, Error> {
-    options(path).connect().await.map_err(|e| fault::of("opening the database", e))
+pub(super) async fn copying(path: &Path) -> Result<DatabaseConnection, Error> {
+    let opened = options(path).connect().await.map(DatabaseConnection::Sqlite);
+    opened.map_err(|e| fault::of("opening the database", e))
 }
 
 /// A connection that audits: one that makes no files where that is possible.
-pub(super) async fn auditing(path: &Path, seen: DatabaseState) -> Result<SqliteConnection, Error> {
+pub(super) async fn auditing(
+    path: &Path,
+    seen: DatabaseState,
+) -> Result<DatabaseConnection, Error> {
     let cache = format!("-{}", limits::AUDIT_CACHE_KIB);
     let options = options(path).read_only(true).pragma("query_only", "ON");
     let options = options.pragma("cache_size", cache).immutable(seen == DatabaseState::Whole);
-    options.connect().await.map_err(|e| fault::of("opening the database", e))
+    let opened = options.connect().await.map(DatabaseConnection::Sqlite);
+    opened.map_err(|e| fault::of("opening the database", e))
 }
 
 /// Looks into a database through a connection that makes no files and takes no locks, which
@@ -244,7 +237,7 @@ async fn look_through(
 }
 
 /// Closes a connection.
-pub(super) async fn close(connection: SqliteConnection) {
+async fn close(connection: SqliteConnection) {
     // It only read, so there is nothing left to fail.
     let _ = connection.close().await;
 }
@@ -326,10 +319,9 @@ mod tests {
             "temp_store",
         ];
         for pragma in pragmas {
-            let query =
-                sqlx::AssertSqlSafe(format!("SELECT CAST({pragma} AS TEXT) FROM pragma_{pragma}"));
+            let query = format!("SELECT CAST({pragma} AS TEXT) FROM pragma_{pragma}");
             let (value,): (String,) =
-                sqlx::query_as(query).fetch_one(&mut connection).await.unwrap();
+                crate::sql::query_as(query).fetch_one(&mut connection).await.unwrap();
             text += &format!("{pragma} {value}\n");
         }
         expect![[r#"

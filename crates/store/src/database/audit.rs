@@ -2,19 +2,23 @@
 //!
 //! Must never open a connection that writes, nor make anything that is not there.
 
+use crate::sql;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::{Seq, SessionId};
 use outrigger_audit::{
     Corrections, ExternalCheckpoint, Finding, LogCopy, LogFindings, LogVerifier, Proof, Report,
     VerificationProgress, VerifyingKey,
 };
-use sqlx::sqlite::SqliteConnection;
 
-use super::open::{self, DatabaseState, close};
+use super::blobs::DatabaseBlobs;
+use super::place::{DatabaseAddress, DatabasePlace};
+use super::postgres::PostgresServer;
+use super::sqlite::{self, DatabaseState};
 use crate::files::blocking;
 use crate::sql::log::prove::{EventText, prove};
 use crate::sql::log::read;
@@ -25,8 +29,15 @@ use crate::{BlobDirectory, Error, limits};
 #[derive(Debug, Clone)]
 pub struct Audit {
     directory: PathBuf,
-    path: PathBuf,
-    stamp: Stamp,
+    blobs: DatabaseBlobs,
+    source: AuditSource,
+}
+
+/// The database that is looked at.
+#[derive(Debug, Clone)]
+enum AuditSource {
+    Sqlite { path: PathBuf, stamp: Stamp },
+    Postgres(Arc<PostgresServer>),
 }
 
 /// What changes when anybody writes the database, or a log beside it.
@@ -40,7 +51,12 @@ impl Stamp {
     fn of(path: &Path) -> Result<Self, Error> {
         // The time first: whatever is written after it is told by it.
         let written = std::fs::metadata(path).and_then(|found| found.modified()).ok();
-        Ok(Self { written, seen: open::look(path)? })
+        Ok(Self { written, seen: sqlite::look(path)? })
+    }
+
+    /// Whether nobody wrote it since.
+    fn is_of(&self, path: &Path) -> bool {
+        Self::of(path).is_ok_and(|now| now == *self)
     }
 }
 
@@ -55,20 +71,55 @@ pub struct AuditRequest {
     pub key: Option<VerifyingKey>,
 }
 
+impl AuditSource {
+    async fn look_inside(&self) -> Result<(), Error> {
+        match self {
+            Self::Sqlite { path, stamp } => sqlite::look_inside(path, stamp.seen).await,
+            // Every table is ours, or reading fails.
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+
+    async fn connect(&self) -> Result<DatabaseConnection, Error> {
+        match self {
+            Self::Sqlite { path, stamp } => sqlite::auditing(path, stamp.seen).await,
+            Self::Postgres(server) => server.reading().await,
+        }
+    }
+}
+
+/// Closes a connection.
+async fn close(connection: DatabaseConnection) {
+    // It only read, so there is nothing left to fail.
+    let _ = connection.close().await;
+}
+
 impl Audit {
-    /// Looks at the store in a directory.
+    /// Looks at the store in a directory, and its database.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is none; [`Error::Damaged`] and
-    /// [`Error::Newer`] as [`crate::Sqlite::open`].
-    pub async fn open(directory: &Path) -> Result<Self, Error> {
-        let path = directory.join(open::DATABASE);
-        let stamp = Stamp::of(&path)?;
-        if stamp.seen == DatabaseState::Nothing {
-            return Err(Error::NotFound { what: format!("journal in {}", directory.display()) });
-        }
-        let audit = Self { directory: directory.to_owned(), path, stamp };
-        audit.settled(async |this| open::look_inside(&this.path, this.stamp.seen).await).await?;
+    /// [`Error::Newer`] as [`crate::Database::open`].
+    pub async fn open(directory: &Path, address: &DatabaseAddress) -> Result<Self, Error> {
+        let (source, place) = match address {
+            DatabaseAddress::Sqlite => {
+                let path = directory.join(sqlite::DATABASE);
+                let stamp = Stamp::of(&path)?;
+                if stamp.seen == DatabaseState::Nothing {
+                    let what = format!("journal in {}", directory.display());
+                    return Err(Error::NotFound { what });
+                }
+                let place = DatabasePlace::Sqlite(path.clone());
+                (AuditSource::Sqlite { path, stamp }, place)
+            }
+            DatabaseAddress::Postgres(address) => {
+                let server = Arc::new(PostgresServer::new(address.clone())?);
+                (AuditSource::Postgres(Arc::clone(&server)), DatabasePlace::Postgres(server))
+            }
+        };
+        let blobs = DatabaseBlobs::new(BlobDirectory::at(&directory.join("blobs")), &place);
+        let audit = Self { directory: directory.to_owned(), blobs, source };
+        audit.settled(async |this| this.source.look_inside().await).await?;
         Ok(audit)
     }
 
@@ -77,15 +128,16 @@ impl Audit {
     /// half of something, and is read again through connections that share.
     async fn settled<T>(&self, read: impl AsyncFn(&Self) -> Result<T, Error>) -> Result<T, Error> {
         let found = read(self).await;
-        if self.stamp.seen == DatabaseState::Whole && !self.is_untouched() {
-            let stamp = Stamp { seen: DatabaseState::Logged, ..self.stamp.clone() };
-            return read(&Self { stamp, ..self.clone() }).await;
+        match &self.source {
+            AuditSource::Sqlite { path, stamp }
+                if stamp.seen == DatabaseState::Whole && !stamp.is_of(path) =>
+            {
+                let stamp = Stamp { seen: DatabaseState::Logged, ..stamp.clone() };
+                let source = AuditSource::Sqlite { path: path.clone(), stamp };
+                read(&Self { source, ..self.clone() }).await
+            }
+            AuditSource::Sqlite { .. } | AuditSource::Postgres(_) => found,
         }
-        found
-    }
-
-    fn is_untouched(&self) -> bool {
-        Stamp::of(&self.path).is_ok_and(|now| now == self.stamp)
     }
 
     /// At most two sessions whose names begin like that, also ones that only the log has.
@@ -150,7 +202,7 @@ impl Audit {
                 let impossible = read::sessions(&mut connection, &mut names).await?;
                 report.faults.extend(impossible.into_iter().map(|name| {
                     let what = format!("it has a session with the impossible name {name:?}");
-                    Finding::file(open::DATABASE, what)
+                    Finding::file(sqlite::DATABASE, what)
                 }));
             }
         }
@@ -163,18 +215,18 @@ impl Audit {
         Ok(report)
     }
 
-    async fn connection(&self) -> Result<SqliteConnection, Error> {
-        let mut connection = open::auditing(&self.path, self.stamp.seen).await?;
-        sqlx::raw_sql("BEGIN").execute(&mut connection).await.map_err(read::wrong)?;
+    async fn connection(&self) -> Result<DatabaseConnection, Error> {
+        let mut connection = self.source.connect().await?;
+        sql::query("BEGIN").execute(&mut connection).await.map_err(read::wrong)?;
         Ok(connection)
     }
 
     /// Checks the log, and what is beside it. Gives the connection back.
     async fn log(
         &self,
-        connection: SqliteConnection,
+        connection: DatabaseConnection,
         asked: &AuditRequest,
-    ) -> Result<(SqliteConnection, LogFindings), Error> {
+    ) -> Result<(DatabaseConnection, LogFindings), Error> {
         let (this, asked) = (self.clone(), asked.clone());
         let runtime = tokio::runtime::Handle::current();
         // Hashing takes a processor to itself.
@@ -183,9 +235,9 @@ impl Audit {
 
     async fn check_log(
         &self,
-        mut connection: SqliteConnection,
+        mut connection: DatabaseConnection,
         asked: &AuditRequest,
-    ) -> Result<(SqliteConnection, LogFindings), Error> {
+    ) -> Result<(DatabaseConnection, LogFindings), Error> {
         let copy = LogCopy::new(outrigger_audit::directory(&self.directory));
         let own_key = outrigger_audit::verifying_key(&self.directory)?;
         // The copy is opened before the log that it may only lag behind is read.
@@ -243,14 +295,13 @@ impl Audit {
         corrections: &Corrections,
         progress: &VerificationProgress,
     ) -> Result<Vec<WalkOutcome>, Error> {
-        let blobs = BlobDirectory::at(&self.directory.join("blobs"));
         let mut connection = self.connection().await?;
         let mut walked = Vec::new();
         loop {
             let next = queue.lock().expect("nobody panics while taking a name").next();
             let Some(session) = next else { break };
             let known = read::links(&mut connection, &session, corrections).await?;
-            walked.push(walk(&mut connection, &session, &known, &blobs, progress).await?);
+            walked.push(walk(&mut connection, &session, &known, &self.blobs, progress).await?);
             progress.finish_session();
         }
         close(connection).await;

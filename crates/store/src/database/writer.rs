@@ -10,19 +10,19 @@ mod upkeep;
 
 pub(super) use rows::RowChange;
 
+use crate::sql;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::sql::connection::DatabaseConnection;
 use outrigger_agent::{AccountId, Seq, SessionId};
-use sqlx::Connection;
-use sqlx::sqlite::SqliteConnection;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::changes::Changes;
-use super::open;
+use super::place::DatabasePlace;
 use super::settings::Settings;
 use crate::sql::accounts::{self, recount};
 use crate::sql::entries;
@@ -57,9 +57,9 @@ impl Writer {
     /// Starts the thread with its first connection.
     pub(super) fn start(
         directory: &Path,
-        path: &Path,
+        place: &DatabasePlace,
         settings: Settings,
-        connection: SqliteConnection,
+        connection: DatabaseConnection,
         changes: Arc<Changes>,
     ) -> Result<Self, Error> {
         let doing = "starting the journal's writer";
@@ -68,11 +68,11 @@ impl Writer {
             .enable_time()
             .build()
             .map_err(|e| Error::io(doing, e))?;
-        let path = path.to_owned();
+        let place = place.clone();
         let batch = Batch { texts: Texts::default(), anchor: Anchor::new(directory) };
         let connection = Some(connection);
         let (uncovered, lingers) = (CheckpointBacklog::default(), false);
-        let mut thread = Thread { path, settings, connection, changes, batch, uncovered, lingers };
+        let mut thread = Thread { place, settings, connection, changes, batch, uncovered, lingers };
         std::thread::Builder::new()
             .name("journal-writer".to_owned())
             .spawn(move || runtime.block_on(thread.run(waiting)))
@@ -138,9 +138,9 @@ impl Writer {
 }
 
 struct Thread {
-    path: PathBuf,
+    place: DatabasePlace,
     settings: Settings,
-    connection: Option<SqliteConnection>,
+    connection: Option<DatabaseConnection>,
     changes: Arc<Changes>,
     batch: Batch,
     uncovered: CheckpointBacklog,
@@ -266,10 +266,13 @@ impl Thread {
         }
     }
 
-    async fn connection(&mut self) -> Result<&mut SqliteConnection, Error> {
+    async fn connection(&mut self) -> Result<&mut DatabaseConnection, Error> {
+        if self.connection.as_ref().is_some_and(DatabaseConnection::is_lost) {
+            self.disconnect().await;
+        }
         match &mut self.connection {
             Some(connection) => Ok(connection),
-            none => Ok(none.insert(open::writing(&self.path, self.settings).await?)),
+            none => Ok(none.insert(self.place.writing(self.settings).await?)),
         }
     }
 
@@ -315,14 +318,14 @@ impl Thread {
         let Self { connection: Some(connection), batch, .. } = self else {
             return Err(Error::Closed);
         };
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
+        sql::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
         let entries = behind(connection, asked).await?;
         let count = entries.len();
         let mut added = None;
         if count > 0 {
             added = Some(batch.anchor.add(connection, &mut batch.texts, entries).await?);
         }
-        sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
+        sql::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
         Ok((count, added))
     }
 
@@ -351,12 +354,12 @@ impl Thread {
         let Self { connection: Some(connection), batch, .. } = self else {
             return Err(Error::Closed);
         };
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
+        sql::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
         let names = std::iter::once(account);
         let mut book = accounts::read(connection, &mut batch.texts, &[], names).await?;
         let set = book.set_terms(account, change);
         accounts::write(connection, &mut batch.texts, &book).await?;
-        sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
+        sql::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
         Ok(set)
     }
 
@@ -366,11 +369,11 @@ impl Thread {
         let Self { connection: Some(connection), batch, .. } = self else {
             return Err(Error::Closed);
         };
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
+        sql::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
         let mut book = recount::read(connection).await?;
         book.recount();
         accounts::write(connection, &mut batch.texts, &book).await?;
-        sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
+        sql::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
         Ok(())
     }
 

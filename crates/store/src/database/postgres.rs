@@ -1,0 +1,185 @@
+//! A database of PostgreSQL, by its address, and the connections to it.
+//!
+//! Owns what an address may be: a unix socket, because a harness that is confined reaches nothing
+//! else, and no secret, because an address stands in configurations and environments. Must never
+//! change a database that is not ours.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use super::settings::Settings;
+use crate::sql::connection::DatabaseConnection;
+use crate::sql::{fault, schema};
+use crate::{Error, limits};
+
+const OPENING: &str = "opening the database";
+
+/// Where a database of PostgreSQL is, and as whom it is opened.
+#[derive(Clone)]
+pub struct PostgresAddress {
+    text: String,
+    options: Box<PgConnectOptions>,
+}
+
+/// Why an address is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It is no address.
+    #[error("it is no address of a database, as `postgres:///outrigger?host=/run/postgresql`")]
+    Malformed,
+    /// There is a password in it.
+    #[error("it has a password, which is no part of an address: peer authentication needs none")]
+    Password,
+    /// It names no directory of a socket.
+    #[error("it names no directory with the database's unix socket, as `host=/run/postgresql`")]
+    NoSocket,
+    /// It names no database.
+    #[error("it names no database")]
+    NoName,
+}
+
+impl FromStr for PostgresAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let rest =
+            text.split_once("://").filter(|(kind, _)| ["postgres", "postgresql"].contains(kind));
+        let (_, rest) = rest.ok_or(AddressError::Malformed)?;
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        let has_password = authority.rsplit_once('@').is_some_and(|(who, _)| who.contains(':'));
+        if has_password || rest.contains("password=") {
+            return Err(AddressError::Password);
+        }
+        let options: PgConnectOptions = text.parse().map_err(|_| AddressError::Malformed)?;
+        options.get_socket().ok_or(AddressError::NoSocket)?;
+        options.get_database().ok_or(AddressError::NoName)?;
+        Ok(Self { text: text.to_owned(), options: Box::new(options) })
+    }
+}
+
+impl fmt::Display for PostgresAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.options.get_database().unwrap_or_default();
+        let socket = self.options.get_socket().map(|socket| socket.display().to_string());
+        write!(f, "the PostgreSQL database {name} at {}", socket.unwrap_or_default())
+    }
+}
+
+/// As whom it is opened may be known by a password that stands elsewhere.
+impl fmt::Debug for PostgresAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PostgresAddress({self})")
+    }
+}
+
+impl PostgresAddress {
+    /// As it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    async fn connect(&self, settings: &[(&str, &str)]) -> Result<PgConnection, Error> {
+        let options = PgConnectOptions::clone(&self.options).options(settings.iter().copied());
+        let options = options.application_name("outrigger").disable_statement_logging();
+        let options = options.statement_cache_capacity(limits::STATEMENTS_KEPT);
+        options.connect().await.map_err(|e| fault::of(OPENING, e))
+    }
+
+    /// Makes the tables, or what they lack.
+    pub(super) async fn prepare(&self) -> Result<(), Error> {
+        let mut connection = self.connect(&[]).await?;
+        let made = schema::migrate_postgres(&mut connection, &self.to_string()).await;
+        // Nothing is left to be lost.
+        let _ = connection.close().await;
+        made
+    }
+
+    async fn writing(&self, settings: Settings) -> Result<DatabaseConnection, Error> {
+        let wait = format!("{}ms", settings.busy_wait_ms);
+        let settings = [("synchronous_commit", "on"), ("lock_timeout", &wait), ("jit", "off")];
+        Ok(DatabaseConnection::postgres(self.connect(&settings).await?))
+    }
+
+    async fn reading(&self) -> Result<DatabaseConnection, Error> {
+        let settings = [("default_transaction_read_only", "on"), ("jit", "off")];
+        Ok(DatabaseConnection::postgres(self.connect(&settings).await?))
+    }
+}
+
+/// A database whose connections outlive who made them: their sockets are those of a thread that
+/// does nothing else, because a runtime that ends takes its sockets with it.
+#[derive(Debug)]
+pub(super) struct PostgresServer {
+    address: PostgresAddress,
+    sockets: Handle,
+    /// Ends the thread when it is dropped.
+    _end: oneshot::Sender<()>,
+}
+
+impl PostgresServer {
+    pub(super) fn new(address: PostgresAddress) -> Result<Self, Error> {
+        let wrong = |e| Error::io("starting the thread of the database's connections", e);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(wrong)?;
+        let sockets = runtime.handle().clone();
+        let (end, ended) = oneshot::channel();
+        std::thread::Builder::new()
+            .name("journal-postgres".to_owned())
+            // Nothing is ever sent: it ends when nobody could.
+            .spawn(move || runtime.block_on(ended).unwrap_or(()))
+            .map_err(wrong)?;
+        Ok(Self { address, sockets, _end: end })
+    }
+
+    /// The connection that writes.
+    pub(super) async fn writing(&self, settings: Settings) -> Result<DatabaseConnection, Error> {
+        let address = self.address.clone();
+        let opened = self.sockets.spawn(async move { address.writing(settings).await });
+        opened.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// A connection that reads.
+    pub(super) async fn reading(&self) -> Result<DatabaseConnection, Error> {
+        let address = self.address.clone();
+        let opened = self.sockets.spawn(async move { address.reading().await });
+        opened.await.unwrap_or(Err(Error::Closed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn an_address_is_a_socket_and_no_secret() {
+        let mut shown = String::new();
+        for text in [
+            "postgres:///outrigger?host=/run/postgresql",
+            "postgresql://ada@%2Frun%2Fpostgresql/outrigger",
+            "postgres://ada:secret@%2Frun%2Fpostgresql/outrigger",
+            "postgres:///outrigger?host=/run/postgresql&password=secret",
+            "postgres://db.example/outrigger",
+            "mysql:///outrigger?host=/run/mysql",
+            "outrigger",
+        ] {
+            let read = PostgresAddress::from_str(text).map(|address| format!("{address:?}"));
+            shown += &format!("{text}: {}\n", read.unwrap_or_else(|error| error.to_string()));
+        }
+        expect![[r#"
+            postgres:///outrigger?host=/run/postgresql: PostgresAddress(the PostgreSQL database outrigger at /run/postgresql)
+            postgresql://ada@%2Frun%2Fpostgresql/outrigger: PostgresAddress(the PostgreSQL database outrigger at /run/postgresql)
+            postgres://ada:secret@%2Frun%2Fpostgresql/outrigger: it has a password, which is no part of an address: peer authentication needs none
+            postgres:///outrigger?host=/run/postgresql&password=secret: it has a password, which is no part of an address: peer authentication needs none
+            postgres://db.example/outrigger: it names no directory with the database's unix socket, as `host=/run/postgresql`
+            mysql:///outrigger?host=/run/mysql: it is no address of a database, as `postgres:///outrigger?host=/run/postgresql`
+            outrigger: it is no address of a database, as `postgres:///outrigger?host=/run/postgresql`
+        "#]].assert_eq(&shown);
+    }
+}
