@@ -20,8 +20,8 @@ fn what_a_server_keeps_is_in_the_database() {
     let path = format!("/v1/sessions/{session}");
     assert_eq!(served.get(&path).1["status"], "answered");
     let changes = until("the changes are taken out", || {
-        let (_, changed) = served.get(&format!("{path}/changes"));
-        (changed["files"] != json!([])).then_some(changed)
+        let (status, changed) = served.get(&format!("{path}/changes"));
+        (status == 200 && changed["files"] != json!([])).then_some(changed)
     });
     assert!(changes["patch"].as_str().unwrap().contains("\n+two\n"), "{changes}");
     let report = served.world.ran(0, &["audit", "verify", "--json"]).json();
