@@ -16,11 +16,11 @@ import { nameOf } from "./who.js";
 // Pages that are no part of what is loaded first.
 const ON_DEMAND = {
   agents: { title: "Agents", load: () => import("./agents/page.js").then((module) => module.AgentsPage) },
+  sandboxes: { title: "Sandboxes", load: () => import("./sandboxes/page.js").then((module) => module.SandboxesPage) },
   memory: { title: "Memory", load: () => import("./memory/page.js").then((module) => module.MemoryPage) },
   budgets: { title: "Budgets", load: () => import("./budgets.js").then((module) => module.BudgetsPage) },
   people: { title: "People", load: () => import("./people.js").then((module) => module.PeoplePage) },
   rules: { title: "Rules", load: () => import("./rules/page.js").then((module) => module.RulesPage) },
-  sandboxes: { title: "Sandboxes", load: () => import("./sandboxes/page.js").then((module) => module.SandboxesPage) },
   secrets: { title: "Secrets", load: () => import("./secrets/page.js").then((module) => module.SecretsPage) },
   device: { title: "Let a program in", load: () => import("./device.js").then((module) => module.DevicePage), aside: true },
 };

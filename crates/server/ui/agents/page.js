@@ -46,7 +46,7 @@ function Agent({ info, rights, onDone }) {
     <span class="tools">
       ${rights?.start && !info.problem && html`<${StartButton} info=${info} opened=${opened === "start"} onOpen=${() => toggle("start")} />`}
       ${rights?.write_memory && info.path && html`<button class="quiet" aria-expanded=${opened === "edit"} aria-label=${`Edit ${name}`} onClick=${() => toggle("edit")}>Edit…</button>`}
-      ${info.path && html`<a href=${memoryPath(info.path)} aria-label=${`Versions of ${name}`}>r${info.revision}</a>`}</span>
+      ${info.path && html`<a href=${memoryPath(info.path)} aria-label=${`r${info.revision}, versions of ${name}`}>r${info.revision}</a>`}</span>
     ${definition.description && html`<span class="snippet">${line(definition.description, 300)}</span>`}
     ${definition.task && html`<span class="snippet">Task: ${line(definition.task, 300)}</span>`}
     <span class="snippet">${WHOSE[info.source] ?? plain(info.source)}${info.author ? `, written by ${nameOf(info.author)}` : ""}${definition.network ? `, reaches ${reach(definition.network)}` : ""}</span>

@@ -61,6 +61,7 @@ async function changed(t, page) {
 async function started(t, page) {
   await t.step("one button starts it, and its session says which agent it is", async () => {
     await page.click(`${row("reviewer")} button:has-text('Start')`);
+    await page.waitForURL(/\/sessions\/./);
     await page.waitForSelector("text=Review the newest commit.");
     const [info] = (await t.get("/v1/sessions")).data;
     await page.goto(t.url);

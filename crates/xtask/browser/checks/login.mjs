@@ -9,7 +9,7 @@ export async function run(t) {
   await t.step("who is not logged in is told how to", async () => {
     await page.goto(t.url);
     await page.waitForSelector("text=You are not logged in");
-    return page.locator("code:has-text('outrigger keys link')").isVisible();
+    await page.waitForSelector("code:has-text('outrigger keys link')");
   });
   await t.step("the link opens an empty start page, and is no longer in the address", async () => {
     await page.goto(t.house.server.link);
