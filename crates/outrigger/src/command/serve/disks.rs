@@ -42,12 +42,13 @@ impl Disks {
 
     /// What a session changed: as it is now where its turn runs here, else as it was kept.
     async fn changed(&self, session: &SessionId) -> Outcome<TakenChanges> {
-        let Some(engine) = self.host.engine(session).await else {
+        let Some(driven) = self.host.driven(session).await else {
             return self.context.kept(session);
         };
+        let engine = &driven.engine;
         let state = engine.state(session).await?;
         let limit = Duration::from_millis(limits::CHANGES_MS_MAX);
-        match tokio::time::timeout(limit, self.context.take(&engine, session, &state)).await {
+        match tokio::time::timeout(limit, self.context.take(engine, session, &state)).await {
             Ok(taken) => taken,
             // Its sandbox is frozen while the model thinks long.
             Err(_) => self.context.kept(session),
@@ -70,9 +71,9 @@ impl Disks {
             })?;
             look(found.sandbox).await
         };
-        if let Some(engine) = self.host.engine(session).await {
+        if let Some(driven) = self.host.driven(session).await {
             let limit = Duration::from_millis(limits::CHANGES_MS_MAX);
-            return tokio::time::timeout(limit, look(&engine)).await.unwrap_or_else(|_| {
+            return tokio::time::timeout(limit, look(&driven.engine)).await.unwrap_or_else(|_| {
                 let text = "the sandbox is frozen while the model thinks";
                 Err(Failure::new(Kind::SandboxUnavailable, text).hint("Try again in a moment."))
             });

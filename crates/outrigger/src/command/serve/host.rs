@@ -14,7 +14,7 @@ use outrigger_server::{RequestError, SessionHost, Upload};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard, OwnedRwLockReadGuard, RwLock};
 
 use super::context::ServeContext;
 use super::failure;
@@ -41,7 +41,15 @@ use crate::{limits, notify, workspace};
 struct HeldSession {
     engine: Engine,
     host: Arc<EmbeddedHost>,
+    /// Read by whoever looks into its sandboxes meanwhile: they rest after that.
+    looks: Arc<RwLock<()>>,
     _lock: Lock,
+}
+
+/// A session that is driven while somebody looks into its sandboxes.
+pub(super) struct DrivenSession {
+    pub(super) engine: Engine,
+    _look: OwnedRwLockReadGuard<()>,
 }
 
 /// A session that is to be opened.
@@ -114,9 +122,14 @@ impl Host {
         woken.fold(0, async |count, woken| count + u64::from(woken)).await
     }
 
-    /// The engine of a session that is held.
-    pub(super) async fn engine(&self, session: &SessionId) -> Option<Engine> {
-        self.slot(&session.root()).lock().await.as_ref().map(|it| it.engine.clone())
+    /// A session that is held: its sandboxes do not rest before it is let go of.
+    pub(super) async fn driven(&self, session: &SessionId) -> Option<DrivenSession> {
+        let slot = self.slot(&session.root());
+        let held = slot.lock().await;
+        let HeldSession { engine, looks, .. } = held.as_ref()?;
+        // Who waits to have it alone has the slot, as we do.
+        let look = Arc::clone(looks).try_read_owned().ok()?;
+        Some(DrivenSession { engine: engine.clone(), _look: look })
     }
 
     /// A session into whose sandboxes somebody looks: nobody here wakes it or lets it go meanwhile.
@@ -171,7 +184,7 @@ impl Host {
         let host = Arc::new(EmbeddedHost::new(engine.clone()));
         self.0.marks.set(session)?;
         host.poke(session)?;
-        *held = Some(HeldSession { engine, host, _lock: lock });
+        *held = Some(HeldSession { engine, host, looks: Arc::default(), _lock: lock });
         Ok(())
     }
 
@@ -195,6 +208,7 @@ impl Host {
                 continue;
             }
             let Some(held) = held.take() else { return };
+            drop(held.looks.write().await);
             // What fails here is done the next time.
             drop(outrigger_engine::suspend(&held.engine, session).await);
             match held.engine.state(session).await.ok().and_then(|state| state.next_expiry_ms()) {
