@@ -1,16 +1,14 @@
 //! A Docker engine for a command that needs one.
 //!
-//! Owns the engine that it starts where none answers, or where one with a runtime is asked
-//! for: its own directories, socket and process, away from any other engine's, and all
-//! of it gone at the end. Must never touch an engine that was there before.
+//! Owns when one is started, where none answers or one with a runtime is asked for, and how: in
+//! directories of its own, away from any other engine's.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child as Process, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use crate::child::{self, Child, code};
-use crate::limits::{DOCKER_END_MS_MAX, DOCKER_PAUSE_MS, DOCKER_START_MS_MAX};
+use crate::child::{Child, code};
+use crate::service::{Error, Service, ServiceHome};
 
 /// Where the client and the tests look for an engine; see docker(1).
 const VARIABLE: &str = "DOCKER_HOST";
@@ -18,38 +16,6 @@ const VARIABLE: &str = "DOCKER_HOST";
 const RUNTIME_VARIABLE: &str = "OUTRIGGER_TEST_RUNTIME";
 /// gVisor's runtime.
 const GVISOR: &str = "runsc";
-
-/// Why there is no engine.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// A program is not there.
-    #[error("`{0}` is missing: install the package docker.io (Debian, Ubuntu) or docker-ce")]
-    Missing(&'static str),
-    /// A program of another package is not there.
-    #[error("`{0}` is missing: install the package of that name")]
-    MissingPackage(String),
-    /// Its directories or process could not be made.
-    #[error("cannot start the engine")]
-    Start(#[source] std::io::Error),
-    /// It ended, or does not answer.
-    #[error("the engine did not come up; the end of its log:\n{log}")]
-    Silent {
-        /// What it wrote last.
-        log: String,
-    },
-    /// The command could not be run.
-    #[error(transparent)]
-    Child(#[from] child::Error),
-    /// Our own output is gone.
-    #[error("cannot write the progress")]
-    Write(#[source] std::io::Error),
-}
-
-/// An engine of ours. Dropping it ends it and deletes what it had.
-struct Engine {
-    process: Process,
-    home: PathBuf,
-}
 
 /// Runs a command with an engine: the one that answers, or one of its own.
 pub(crate) fn run(command: &Child, out: &mut impl Write) -> Result<u8, Error> {
@@ -64,35 +30,34 @@ pub(crate) fn run_with(
     out: &mut impl Write,
 ) -> Result<u8, Error> {
     if !Child::new(["docker", "--version"]).succeeds() {
-        return Err(Error::Missing("docker"));
+        return Err(missing("docker"));
     }
     if runtime.is_none() && Child::new(["docker", "version"]).succeeds() {
         return Ok(code(command.run()?));
     }
-    let engine = Engine::start(runtime)?;
-    let host = engine.host();
-    writeln!(out, "== started an engine at {host} for this command")
-        .and_then(|()| out.flush())
-        .map_err(Error::Write)?;
+    let (service, host) = start(runtime)?;
     let mut command = command.clone().with(VARIABLE, &host);
     if let Some(runtime) = runtime {
         command = command.with(RUNTIME_VARIABLE, runtime);
     }
-    let status = command.run();
-    drop(engine);
-    writeln!(out, "== ended that engine").map_err(Error::Write)?;
-    Ok(code(status?))
+    service.run(&format!("an engine at {host}"), &command, out)
+}
+
+fn missing(program: &str) -> Error {
+    let package = "docker.io (Debian, Ubuntu) or docker-ce";
+    Error::Missing { program: program.to_owned(), package }
 }
 
 /// The path of a program.
 pub(crate) fn found(program: &str) -> Result<PathBuf, Error> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut files = std::env::split_paths(&path).map(|dir| dir.join(program));
-    files.find(|file| file.is_file()).ok_or_else(|| Error::MissingPackage(program.to_owned()))
+    let missing = || Error::Missing { program: program.to_owned(), package: "of that name" };
+    files.find(|file| file.is_file()).ok_or_else(missing)
 }
 
 /// Docker's engine.
-fn dockerd(home: &Path, runtime: Option<&str>) -> Result<Command, Error> {
+fn dockerd(home: &Path, data: &Path, runtime: Option<&str>) -> Result<Command, Error> {
     let settings = match runtime {
         None => String::new(),
         Some(name) => {
@@ -111,7 +76,7 @@ fn dockerd(home: &Path, runtime: Option<&str>) -> Result<Command, Error> {
         .arg("--config-file")
         .arg(file)
         .arg("--data-root")
-        .arg(data(home))
+        .arg(data)
         .arg("--exec-root")
         .arg(home.join("exec"))
         .arg("--pidfile")
@@ -121,65 +86,16 @@ fn dockerd(home: &Path, runtime: Option<&str>) -> Result<Command, Error> {
     Ok(command)
 }
 
-impl Engine {
-    fn start(runtime: Option<&str>) -> Result<Self, Error> {
-        // Short, because its sockets are beneath it and their paths are at most 107 bytes (unix(7)).
-        let home = PathBuf::from(format!("/run/outrigger-docker-{}", std::process::id()));
-        std::fs::create_dir_all(&home).map_err(Error::Start)?;
-        let started = Self::spawn(runtime, &home);
-        let process = started.inspect_err(|_| drop(std::fs::remove_dir_all(&home)))?;
-        let mut engine = Self { process, home };
-        let answers = Child::new(["docker", "version"]).with(VARIABLE, &engine.host());
-        let begin = Instant::now();
-        while !answers.succeeds() {
-            let ended = engine.process.try_wait().map_err(Error::Start)?.is_some();
-            if ended || begin.elapsed() > Duration::from_millis(DOCKER_START_MS_MAX) {
-                let log = std::fs::read_to_string(engine.home.join("log")).unwrap_or_default();
-                let lines: Vec<&str> = log.lines().collect();
-                let log = lines[lines.len().saturating_sub(5)..].join("\n");
-                return Err(Error::Silent { log });
-            }
-            std::thread::sleep(Duration::from_millis(DOCKER_PAUSE_MS));
-        }
-        Ok(engine)
-    }
-
-    fn spawn(runtime: Option<&str>, home: &Path) -> Result<Process, Error> {
-        let log = std::fs::File::create(home.join("log")).map_err(Error::Start)?;
-        let mut command = dockerd(home, runtime)?;
-        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        command.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::Missing("dockerd"),
-            _ => Error::Start(error),
-        })
-    }
-
-    fn host(&self) -> String {
-        format!("unix://{}", self.home.join("docker.sock").display())
-    }
-}
-
-/// On a disk: layers in memory would be another engine than people have.
-fn data(home: &Path) -> PathBuf {
-    let name = home.file_name().expect("the directory was just named");
-    Path::new("/var/tmp").join(name)
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        // It ends its own children when it is asked to, and not when it is killed.
-        let _ = Child::new(["kill".to_owned(), self.process.id().to_string()]).succeeds();
-        let begin = Instant::now();
-        while self.process.try_wait().is_ok_and(|ended| ended.is_none()) {
-            if begin.elapsed() > Duration::from_millis(DOCKER_END_MS_MAX) {
-                drop(self.process.kill());
-                drop(self.process.wait());
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(DOCKER_PAUSE_MS));
-        }
-        for dir in [&data(&self.home), &self.home] {
-            drop(std::fs::remove_dir_all(dir));
-        }
-    }
+fn start(runtime: Option<&str>) -> Result<(Service, String), Error> {
+    found("dockerd").map_err(|_| missing("dockerd"))?;
+    // Short, because its sockets are beneath it and their paths are at most 107 bytes (unix(7)).
+    let name = format!("outrigger-docker-{}", std::process::id());
+    // On a disk: layers in memory would be another engine than people have.
+    let data = Path::new("/var/tmp").join(&name);
+    let home = ServiceHome::new(Path::new("/run").join(name), [data.clone()])?;
+    let host = format!("unix://{}", home.path().join("docker.sock").display());
+    let command = dockerd(home.path(), &data, runtime)?;
+    let answers = Child::new(["docker", "version"]).with(VARIABLE, &host);
+    // It ends its own children when it is asked to, and not when it is killed.
+    Service::start(home, command, "-TERM", &answers).map(|service| (service, host))
 }

@@ -22,12 +22,12 @@ pub(crate) const TEXT_BYTES_MAX: usize = 4 << 20;
 pub(crate) const MUTANT_SEEDS_MAX: u32 = 1_000;
 /// Seconds that the virtual machine of the attacks has from its start to its end.
 pub(crate) const QEMU_SECONDS_MAX: u64 = 1_500;
-/// From the start of a Docker engine until it answers.
-pub(crate) const DOCKER_START_MS_MAX: u64 = 60_000;
-/// From asking a Docker engine to end until it is killed.
-pub(crate) const DOCKER_END_MS_MAX: u64 = 30_000;
+/// From the start of a service of somebody else's until it answers.
+pub(crate) const SERVICE_START_MS_MAX: u64 = 60_000;
+/// From asking it to end until it is killed.
+pub(crate) const SERVICE_END_MS_MAX: u64 = 30_000;
 /// Between two looks at it.
-pub(crate) const DOCKER_PAUSE_MS: u64 = 100;
+pub(crate) const SERVICE_PAUSE_MS: u64 = 100;
 /// Re-exports that are followed from a name to what it names.
 pub(crate) const REEXPORTS_MAX: usize = 8;
 /// How often the tests of each of others' projects are run, on the host and in a sandbox in turn.
@@ -48,9 +48,3 @@ pub(crate) const BROWSER_SECONDS_MAX: u64 = 900;
 pub(crate) const SCHEMATHESIS_SECONDS_MAX: u64 = 5_400;
 /// How many seeds of it can be asked for.
 pub(crate) const SCHEMATHESIS_SEEDS_MAX: i64 = 1_000;
-/// From the start of a server of PostgreSQL until it answers.
-pub(crate) const POSTGRES_START_MS_MAX: u64 = 60_000;
-/// From asking it to end until it is killed.
-pub(crate) const POSTGRES_END_MS_MAX: u64 = 30_000;
-/// Between two looks at it.
-pub(crate) const POSTGRES_PAUSE_MS: u64 = 50;

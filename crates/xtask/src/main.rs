@@ -20,6 +20,7 @@ mod postgres;
 mod projects;
 mod qemu;
 mod schemathesis;
+mod service;
 mod setup;
 mod source;
 mod subjects;
@@ -170,9 +171,7 @@ enum Error {
     #[error(transparent)]
     Qemu(#[from] qemu::Error),
     #[error(transparent)]
-    Docker(#[from] docker::Error),
-    #[error(transparent)]
-    Postgres(#[from] postgres::Error),
+    Service(#[from] service::Error),
     #[error(transparent)]
     Projects(#[from] projects::Error),
     #[error(transparent)]
