@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use futures_util::{Stream, StreamExt as _};
 use outrigger_api::ProblemCode;
 use serde::de::DeserializeOwned;
 
@@ -33,6 +34,25 @@ fn refused(status: StatusCode, why: &str) -> RequestError {
     let is_large = status == StatusCode::PAYLOAD_TOO_LARGE;
     let code = if is_large { ProblemCode::TooLarge } else { ProblemCode::InvalidRequest };
     RequestError::new(code, format!("the body: {why}"))
+}
+
+/// A body that is not read whole: its pieces as they come, of at most so many bytes.
+pub(crate) fn pieces(
+    body: axum::body::Body,
+    bytes_max: u64,
+) -> impl Stream<Item = Result<Bytes, RequestError>> + Unpin {
+    let mut bytes = 0;
+    body.into_data_stream().map(move |piece| {
+        let piece = piece.map_err(|error| {
+            RequestError::new(ProblemCode::InvalidRequest, format!("the body ended early: {error}"))
+        })?;
+        bytes += piece.len() as u64;
+        if bytes > bytes_max {
+            let text = format!("{} MiB are the most at once", bytes_max >> 20);
+            return Err(RequestError::new(ProblemCode::TooLarge, text));
+        }
+        Ok(piece)
+    })
 }
 
 /// What stands behind the question mark.

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use flate2::write::GzDecoder;
-use futures_util::StreamExt;
+use futures_util::TryStreamExt as _;
 use outrigger_api::{ProblemCode, UploadedWorkspace};
 use outrigger_policy::AccessAction;
 use std::fs::File;
@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use tokio::task::block_in_place;
 
 use crate::host::Upload;
+use crate::input::pieces;
 use crate::login::Person;
 use crate::problems::ChangeProblems;
 use crate::{RequestError, Server};
@@ -33,11 +34,9 @@ pub(crate) async fn upload(
     server.permit(&person, AccessAction::Start)?;
     let Upload { id, archive, bytes_max } = server.parts.host.begin_upload(&person.name).await?;
     let mut unpacking = GzDecoder::new(LimitedFile { archive, left: bytes_max });
-    let mut pieces = body.into_data_stream();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|error| {
-            RequestError::new(ProblemCode::InvalidRequest, format!("the body ended early: {error}"))
-        })?;
+    // What it unpacks to is limited.
+    let mut pieces = pieces(body, u64::MAX);
+    while let Some(piece) = pieces.try_next().await? {
         // It is work for a processor, and for a disk.
         block_in_place(|| unpacking.write_all(&piece)).map_err(|error| refused(&error))?;
     }

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State as Extract;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, TryStreamExt as _, stream};
 use outrigger_api::ProblemCode;
 use outrigger_sandbox::{EntryKind, FileOp, ManifestEntry, Sandbox, list_tree};
 use std::collections::VecDeque;
@@ -19,9 +19,9 @@ use tokio::task::block_in_place;
 
 use super::access::SandboxUse;
 use super::command::fresh_exec;
-use super::files::{FileWriter, done, ended_early, invalid_path, piece, stat, too_long};
+use super::files::{FileWriter, done, invalid_path, piece, stat};
 use crate::files::PathQuery;
-use crate::input::{Name, QueryParams};
+use crate::input::{Name, QueryParams, pieces};
 use crate::limits::{
     PIECE_BYTES, SANDBOX_ARCHIVE_FILES_MAX, SANDBOX_ARCHIVE_PATH_BYTES_MAX,
     SANDBOX_UPLOAD_BYTES_MAX,
@@ -177,13 +177,8 @@ pub(crate) async fn write(
     let sandbox = server.opened(&person, &id, SandboxUse::Drive).await?;
     let told = |error: io::Error| RequestError::of(ProblemCode::Internal, &error);
     let mut archive = outrigger_repository::nameless(&server.parts.scratch).map_err(told)?;
-    let (mut pieces, mut bytes) = (body.into_data_stream(), 0);
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|error| ended_early(&error))?;
-        bytes += piece.len() as u64;
-        if bytes > SANDBOX_UPLOAD_BYTES_MAX {
-            return Err(too_long());
-        }
+    let mut pieces = pieces(body, SANDBOX_UPLOAD_BYTES_MAX);
+    while let Some(piece) = pieces.try_next().await? {
         block_in_place(|| archive.write_all(&piece)).map_err(told)?;
     }
     archive.rewind().map_err(told)?;

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::State as Extract;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::{StreamExt, stream};
+use futures_util::{TryStreamExt as _, stream};
 use outrigger_api::limits::FOLDER_FILES_MAX;
 use outrigger_api::{FileInfo, FileKind, FileList, ProblemCode};
 use outrigger_sandbox::{
@@ -19,7 +19,7 @@ use utoipa::IntoParams;
 use super::access::SandboxUse;
 use super::command::fresh_exec;
 use crate::files::PathQuery;
-use crate::input::{Name, QueryParams};
+use crate::input::{Name, QueryParams, pieces};
 use crate::limits::SANDBOX_UPLOAD_BYTES_MAX;
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
@@ -249,26 +249,12 @@ pub(crate) async fn write(
 ) -> Result<StatusCode, RequestError> {
     let sandbox = server.opened(&person, &id, SandboxUse::Drive).await?;
     let mut writer = FileWriter::new(&*sandbox, query.path, query.executable);
-    let (mut pieces, mut bytes) = (body.into_data_stream(), 0);
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|error| ended_early(&error))?;
-        bytes += piece.len() as u64;
-        if bytes > SANDBOX_UPLOAD_BYTES_MAX {
-            return Err(too_long());
-        }
+    let mut pieces = pieces(body, SANDBOX_UPLOAD_BYTES_MAX);
+    while let Some(piece) = pieces.try_next().await? {
         writer.put(&piece).await?;
     }
     writer.end().await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-pub(super) fn ended_early(error: &axum::Error) -> RequestError {
-    RequestError::new(ProblemCode::InvalidRequest, format!("the body ended early: {error}"))
-}
-
-pub(super) fn too_long() -> RequestError {
-    let most = SANDBOX_UPLOAD_BYTES_MAX >> 20;
-    RequestError::new(ProblemCode::TooLarge, format!("{most} MiB are the most at once"))
 }
 
 /// Writes a file in pieces that the sandbox takes.
