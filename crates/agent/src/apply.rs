@@ -282,6 +282,9 @@ impl State {
     }
 
     fn settled(&mut self, id: Seq, open: &Effect, outcome: &Outcome, record: &Record) {
+        if let (Outcome::Done(Product::Reply(_)), Some(turn)) = (outcome, &mut self.turn) {
+            turn.unthrottle();
+        }
         match (&open.work, outcome) {
             (Work::AskModel, Outcome::Done(Product::Reply(reply))) => self.replied(id, reply),
             (Work::Compact, Outcome::Done(Product::Reply(reply))) => self.compacted(reply),
@@ -421,10 +424,16 @@ impl State {
 
     fn failed(&mut self, failure: &Failure) {
         let end = match failure {
-            Failure::Model { fault: fault @ ModelFault::ContextTooLong, detail } => {
+            Failure::Model { fault: fault @ ModelFault::ContextTooLong, detail, .. } => {
                 return self.does_not_fit(*fault, detail);
             }
-            Failure::Model { fault, detail } => {
+            Failure::Model { retry_at_ms: Some(at_ms), .. } => {
+                if let Some(turn) = &mut self.turn {
+                    turn.throttle(*at_ms);
+                }
+                return;
+            }
+            Failure::Model { fault, detail, retry_at_ms: None } => {
                 TurnEnd::ModelFailed { fault: *fault, detail: detail.clone() }
             }
             Failure::Sandbox { detail } => TurnEnd::SandboxFailed { detail: detail.clone() },

@@ -21,6 +21,8 @@ pub enum Next {
     Perform(Vec<Seq>),
     /// These effects are started and to be stopped: settle each as cancelled.
     Stop(Vec<Seq>),
+    /// Nothing to do until then, in milliseconds since 1970, or until something is appended.
+    Wait(u64),
     /// Nothing to do until something is appended.
     Park(Park),
 }
@@ -76,7 +78,25 @@ impl State {
         if !asked.is_empty() {
             return Next::Park(Park::Answers(asked));
         }
-        self.converse(spec)
+        match self.throttled_until_ms() {
+            Some(until_ms) if now_ms < until_ms => Next::Wait(until_ms),
+            _ => self.converse(spec),
+        }
+    }
+
+    /// Until when the model's provider is not asked, because it takes no more requests, in
+    /// milliseconds since 1970. It may have passed.
+    #[must_use]
+    pub fn throttled_until_ms(&self) -> Option<u64> {
+        self.turn.as_ref()?.throttled_until_ms
+    }
+
+    /// When a provider is asked again that takes no more requests and wants to be left alone
+    /// for `asked_ms`, in milliseconds since 1970. `None` if the turn is to end instead: it has
+    /// no time left by then, or waited often enough.
+    #[must_use]
+    pub fn retry_at_ms(&self, asked_ms: u64, now_ms: u64) -> Option<u64> {
+        self.turn.as_ref()?.retry_at_ms(asked_ms, self.limits?.wall_ms_max, now_ms)
     }
 
     /// What the model is shown for an effect: the conversation, or a shortened one

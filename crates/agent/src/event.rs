@@ -29,7 +29,7 @@ pub use touched::{EntryChange, EntryRefused, Touched};
 pub use work::{Place, ToolCall, Work};
 
 /// Version of the event format that this program writes.
-pub const FORMAT: u32 = 9;
+pub const FORMAT: u32 = 10;
 
 /// An event with its place and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

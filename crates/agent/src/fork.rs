@@ -55,7 +55,8 @@ impl State {
             | Next::Judge(_)
             | Next::Start(..)
             | Next::Perform(_)
-            | Next::Stop(_) => return None,
+            | Next::Stop(_)
+            | Next::Wait(_) => return None,
         };
         let unkept =
             self.own_sandboxes().any(|(_, known)| known.lost.is_none() && known.changed.is_some());

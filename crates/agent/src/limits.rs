@@ -59,6 +59,13 @@ pub const ATTEMPTS_MAX: u32 = 100;
 pub const AMENDED_CHARS_MAX: usize = 2_000;
 /// The longest that a model call may take, all its attempts together.
 pub const MODEL_MS_MAX: u64 = 3_600_000;
+/// How long a turn waits at the least, where a provider takes no more requests; doubles with
+/// each time in a row.
+pub const THROTTLE_MS_MIN: u64 = 60_000;
+/// And at the most, where the provider does not ask for more.
+pub const THROTTLE_MS_MAX: u64 = 3_600_000;
+/// How often in a row a turn waits so before it ends.
+pub const THROTTLES_MAX: u32 = 48;
 /// Output that a model call is begun with at the least, where a budget leaves no more: enough
 /// for a short answer or the call of a tool. With less left nothing is begun.
 pub const OUTPUT_TOKENS_MIN: u64 = 512;

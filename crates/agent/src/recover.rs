@@ -129,7 +129,9 @@ fn given_up(work: &Work) -> Failure {
         limits::ATTEMPTS_MAX
     );
     match work {
-        Work::AskModel | Work::Compact => Failure::Model { fault: ModelFault::Unavailable, detail },
+        Work::AskModel | Work::Compact => {
+            Failure::Model { fault: ModelFault::Unavailable, detail, retry_at_ms: None }
+        }
         Work::Provision { .. } | Work::CallTool(_) => Failure::Sandbox { detail },
     }
 }

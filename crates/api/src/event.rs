@@ -129,6 +129,10 @@ pub enum EventKind {
         /// Bytes of the output that the model does not see.
         #[serde(default)]
         hidden_bytes: u64,
+        /// When the model's provider is asked again, which takes no more requests now, in
+        /// milliseconds since 1970. The turn waits until then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_at_ms: Option<u64>,
         /// What it cost.
         usage: UsageInfo,
     },

@@ -36,6 +36,9 @@ pub struct ProviderFailure {
     /// What the provider said, or what is wrong with its answer; at most
     /// [`crate::limits::ERROR_MESSAGE_BYTES_MAX`], and never the key.
     pub message: String,
+    /// How long the provider wants to be left alone, in milliseconds, if it takes no more
+    /// requests now and does later. Zero if it does not say how long.
+    pub retry_after_ms: Option<u64>,
 }
 
 impl fmt::Display for ProviderFailure {
@@ -62,6 +65,16 @@ impl Error {
         }
     }
 
+    /// How long to wait before the provider is asked again, in milliseconds, if that helps:
+    /// it takes no more requests now. Zero if it does not say how long.
+    #[must_use]
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        match self {
+            Self::Provider { cause, .. } => cause.retry_after_ms,
+            Self::Script(_) => None,
+        }
+    }
+
     /// What a person can do about it.
     #[must_use]
     pub fn advice(&self) -> &'static str {
@@ -73,7 +86,7 @@ impl Error {
             ModelFault::ContextTooLong => {
                 "start a new session, or set the model's `context_tokens` to what it really holds, so that the conversation is summarised in time"
             }
-            ModelFault::RateLimited => "wait and resume, or raise the account's limits",
+            ModelFault::RateLimited => "wait, or raise the account's limits",
             ModelFault::Unavailable => "check the network and the base URL, or wait and resume",
             ModelFault::Garbled => {
                 "check that the base URL speaks the chosen wire, or wait and resume"
@@ -100,9 +113,10 @@ mod tests {
             attempts: 6,
             status: Some(429),
             message: "slow down".into(),
+            retry_after_ms: Some(0),
         };
         expect_test::expect![
-            "api.example answered 429: slow down (the last of 6 attempts); wait and resume, or raise the account's limits"
+            "api.example answered 429: slow down (the last of 6 attempts); wait, or raise the account's limits"
         ]
         .assert_eq(&Error::Provider { fault: ModelFault::RateLimited, cause }.detail());
     }

@@ -127,9 +127,11 @@ impl Fault {
 
     /// The error that callers see.
     pub(crate) fn into_error(self, provider: &str, attempts: u32) -> Error {
-        let Self { kind: fault, status, message, .. } = self;
+        let Self { kind: fault, status, message, retry, .. } = self;
+        let retry_after_ms = (fault == ModelFault::RateLimited).then(|| retry.asked_ms()).flatten();
         let provider = provider.to_owned();
-        Error::Provider { fault, cause: ProviderFailure { provider, attempts, status, message } }
+        let cause = ProviderFailure { provider, attempts, status, message, retry_after_ms };
+        Error::Provider { fault, cause }
     }
 }
 

@@ -7,7 +7,7 @@ pub const BACKOFF_BASE_MS: u64 = 500;
 /// Longest wait between attempts that the provider did not ask for.
 pub const BACKOFF_CAP_MS: u64 = 30_000;
 /// Longest `Retry-After` that is waited out; a longer one ends the call at once, since
-/// asking earlier would not honour it.
+/// asking earlier would not honour it. The turn waits instead, without anything under way.
 pub const RETRY_AFTER_MS_MAX: u64 = 120_000;
 /// Random addition to a `Retry-After`, so that many sessions do not come back at once.
 pub const RETRY_AFTER_JITTER_MS_MAX: u64 = 250;

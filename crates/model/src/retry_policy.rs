@@ -18,6 +18,18 @@ pub(crate) enum Retry {
     After(Duration),
 }
 
+impl Retry {
+    /// How long the provider wants to be left alone, in milliseconds; zero if it does not say.
+    /// `None` if no attempt helps.
+    pub(crate) fn asked_ms(self) -> Option<u64> {
+        match self {
+            Self::Never => None,
+            Self::Backoff => Some(0),
+            Self::After(wait) => Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
+}
+
 /// The limits of a client's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
@@ -82,8 +94,8 @@ impl RetryPolicy {
                 let whole = doubled.min(self.backoff_cap_ms);
                 Some(rng.u64(whole / 2..=whole))
             }
-            Retry::After(wait) => {
-                let asked = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            Retry::After(_) => {
+                let asked = retry.asked_ms()?;
                 let jitter = rng.u64(0..=limits::RETRY_AFTER_JITTER_MS_MAX);
                 // Asking earlier than the provider wants would not honour it; a person resumes.
                 (asked <= self.retry_after_ms_max).then_some(asked + jitter)

@@ -2,6 +2,7 @@
 //
 // Pure but for its own state. A step that became otherwise has another `version`, so that
 // only what changed is drawn again, however long the session is.
+import { when } from "./format.js";
 import { ACCESS, nameOf, withWhom } from "./who.js";
 
 // What of a running effect is kept to be shown; the settled event has the rest.
@@ -121,6 +122,9 @@ const FOLDS = {
       withheld: null,
     };
     timeline.change(event.effect, change);
+    if (event.retry_at_ms) {
+      timeline.note(event, `The provider takes no more requests now: it is asked again at ${when(event.retry_at_ms)}.`);
+    }
     // What was proposed before all that is known here may have been a tool as well.
     if ((timeline.effects.get(event.effect)?.kind ?? "tool") === "tool") timeline.settledTool = event.seq;
   },

@@ -176,8 +176,13 @@ impl SimulatedModel {
         if fails {
             self.witness.count(Happening::ModelFailed);
             let (provider, message) = ("simulated".to_owned(), "simulated".to_owned());
-            let cause = ProviderFailure { provider, attempts: 1, status: None, message };
-            return Err(Error::Provider { fault: ModelFault::Unavailable, cause });
+            // Now and then it takes no more requests, and does later.
+            let throttled = spoken % 3 == 2;
+            let retry_after_ms = throttled.then_some(0);
+            let fault = if throttled { ModelFault::RateLimited } else { ModelFault::Unavailable };
+            let cause =
+                ProviderFailure { provider, attempts: 1, status: None, message, retry_after_ms };
+            return Err(Error::Provider { fault, cause });
         }
         let parts = self.parts(&who, request.tools, spoken);
         let origin = Origin {

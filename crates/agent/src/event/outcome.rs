@@ -72,6 +72,10 @@ pub enum Failure {
         fault: ModelFault,
         /// What the provider said, and what to do.
         detail: String,
+        /// When the turn asks it again by itself, in milliseconds since 1970. If absent, the
+        /// turn ends.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_at_ms: Option<u64>,
     },
     /// The tool call is malformed; it was never performed.
     Call(CallFault),

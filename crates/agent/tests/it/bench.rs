@@ -62,7 +62,9 @@ impl Bench {
                     let verdict = (self.verdict)(work).unwrap_or_else(permit);
                     self.append(Event::Decided { effect, verdict, rule_set: rule_set() });
                 }
-                wait @ (Next::Perform(_) | Next::Stop(_) | Next::Park(_)) => return wait,
+                wait @ (Next::Perform(_) | Next::Stop(_) | Next::Wait(_) | Next::Park(_)) => {
+                    return wait;
+                }
             }
         }
         panic!("does not come to rest:\n{}", self.log);

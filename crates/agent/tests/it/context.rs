@@ -12,7 +12,7 @@ use crate::build::{answer, call, output, reply, said, spec};
 
 fn too_long() -> Outcome {
     let detail = "prompt is too long".to_owned();
-    Outcome::Failed(Failure::Model { fault: ModelFault::ContextTooLong, detail })
+    Outcome::Failed(Failure::Model { fault: ModelFault::ContextTooLong, detail, retry_at_ms: None })
 }
 
 fn counted(input_tokens: u64, reply: Reply) -> Reply {
@@ -100,15 +100,15 @@ fn an_overflow_is_compacted_and_further_ones_shorten_what_is_left_until_the_turn
         started call a recall (attempt 1, 1 steps, 0 tokens)
         settled call a recall: done
         started ask_model (attempt 1, 1 steps, 201 tokens)
-        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long", retry_at_ms: None }
         started compact (attempt 1, 1 steps, 201 tokens)
         settled compact: done
         started ask_model (attempt 1, 1 steps, 151 tokens)
-        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long", retry_at_ms: None }
         started ask_model (attempt 1, 1 steps, 197 tokens)
-        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long", retry_at_ms: None }
         started ask_model (attempt 1, 1 steps, 198 tokens)
-        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long", retry_at_ms: None }
         ended ModelFailed { fault: ContextTooLong, detail: "prompt is too long. The next message goes on with the newest task and the last that was said and done." }
         park Message
     "#]]
@@ -127,7 +127,7 @@ fn an_overflow_of_the_very_first_request_ends_the_turn() {
     expect![[r#"
         said "Do it."
         started ask_model (attempt 1, 1 steps, 148 tokens)
-        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long", retry_at_ms: None }
         ended ModelFailed { fault: ContextTooLong, detail: "prompt is too long. The next message goes on with the newest task and the last that was said and done." }
         park Message
     "#]]
@@ -146,9 +146,9 @@ fn an_overflow_of_the_compaction_itself_asks_for_a_shorter_one() {
         started call a recall (attempt 1, 1 steps, 0 tokens)
         settled call a recall: done
         started ask_model (attempt 1, 1 steps, 201 tokens)
-        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long", retry_at_ms: None }
         started compact (attempt 1, 1 steps, 201 tokens)
-        settled compact: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        settled compact: Model { fault: ContextTooLong, detail: "prompt is too long", retry_at_ms: None }
         started compact (attempt 1, 1 steps, 201 tokens)
     "#]]
     .assert_eq(&bench.log());
@@ -168,7 +168,7 @@ fn an_empty_summary_does_not_take_the_place_of_the_conversation() {
         started call a recall (attempt 1, 1 steps, 0 tokens)
         settled call a recall: done
         started ask_model (attempt 1, 1 steps, 201 tokens)
-        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long", retry_at_ms: None }
         started compact (attempt 1, 1 steps, 201 tokens)
         settled compact: done
         started compact (attempt 1, 1 steps, 201 tokens)
@@ -353,7 +353,7 @@ fn a_summary_that_comes_to_nothing_is_not_paid_for_for_ever() {
         started call a recall (attempt 1, 1 steps, 0 tokens)
         settled call a recall: done
         started ask_model (attempt 1, 1 steps, 201 tokens)
-        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long", retry_at_ms: None }
         started compact (attempt 1, 1 steps, 201 tokens)
         settled compact: done
         started compact (attempt 1, 1 steps, 201 tokens)

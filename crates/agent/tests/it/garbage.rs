@@ -155,7 +155,11 @@ fn outcome(tape: &mut Tape) -> Outcome {
         4 => build::sandbox(&detail),
         5 => Outcome::Cancelled,
         6 => Outcome::Unknown { evidence: detail },
-        7 => Outcome::Failed(Failure::Model { fault: ModelFault::ContextTooLong, detail }),
+        7 => Outcome::Failed(Failure::Model {
+            fault: ModelFault::ContextTooLong,
+            detail,
+            retry_at_ms: tape.rarely(128).then(|| number(tape)),
+        }),
         8 => Outcome::Failed(Failure::Call(CallFault::Duplicated)),
         _ => Outcome::Failed(
             [Failure::Budget, Failure::Sandbox { detail }][usize::from(tape.below(2))].clone(),

@@ -81,7 +81,14 @@ fn a_shared_session_of_format_8() {
 
 #[test]
 fn a_session_that_a_trigger_opened_of_format_9() {
-    assert_eq!(FORMAT, 9, "a new format needs a golden journal of its own");
     // Of the trigger, and then of a person.
     check(include_str!("../golden/v9.jsonl"), &[3, 8], &expect_file!["../golden/v9.state.txt"]);
+}
+
+#[test]
+fn a_turn_that_waits_for_its_provider_of_format_10() {
+    assert_eq!(FORMAT, 10, "a new format needs a golden journal of its own");
+    // It waits, asks again, and is over.
+    let shown = [7, 10, 13];
+    check(include_str!("../golden/v10.jsonl"), &shown, &expect_file!["../golden/v10.state.txt"]);
 }

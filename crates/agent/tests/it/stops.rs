@@ -1,7 +1,7 @@
 //! Interruption and cancellation: what runs is stopped, nothing else starts.
 
 use expect_test::expect;
-use outrigger_agent::{Event, Failure, ModelFault, Next, Outcome, Park, Recover};
+use outrigger_agent::{Event, Failure, ModelFault, Next, Outcome, Park, Recover, Spec, TurnLimits};
 
 use crate::bench::Bench;
 use crate::build::{answer, call, done, output, reply, said, sandbox, spec};
@@ -164,12 +164,78 @@ fn an_interrupt_is_not_forgotten_over_a_failure() {
     bench.log();
     bench.append(interrupted());
     let (fault, detail) = (ModelFault::Unavailable, "gone".to_owned());
-    bench.settle_this(ids[0], Outcome::Failed(Failure::Model { fault, detail }));
+    bench.settle_this(ids[0], Outcome::Failed(Failure::Model { fault, detail, retry_at_ms: None }));
     assert_eq!(bench.park(), Park::Message);
     expect![[r#"
         interrupted
-        settled ask_model: Model { fault: Unavailable, detail: "gone" }
+        settled ask_model: Model { fault: Unavailable, detail: "gone", retry_at_ms: None }
         ended Interrupted
+        park Message
+    "#]]
+    .assert_eq(&bench.log());
+}
+
+/// What a provider says that takes no more requests, with when the turn asks again.
+fn rate_limited(bench: &Bench, asked_ms: u64) -> (Option<u64>, Outcome) {
+    let retry_at_ms = bench.state.retry_at_ms(asked_ms, bench.now_ms);
+    let (fault, detail) = (ModelFault::RateLimited, "slow down".to_owned());
+    (retry_at_ms, Outcome::Failed(Failure::Model { fault, detail, retry_at_ms }))
+}
+
+fn patient() -> Spec {
+    let day = 86_400_000;
+    Spec { turn: TurnLimits { steps_max: 100, wall_ms_max: day }, ..spec() }
+}
+
+#[test]
+fn a_turn_waits_for_a_provider_that_takes_no_more_requests() {
+    let mut bench = Bench::with_task(patient());
+    let mut waits = Vec::new();
+    for asked_ms in [0, 0, 0, 7_200_000, 0, 0, 0] {
+        let id = bench.flying()[0];
+        let (retry_at_ms, outcome) = rate_limited(&bench, asked_ms);
+        let until_ms = retry_at_ms.expect("the turn has time");
+        waits.push((until_ms - bench.now_ms) / 1_000);
+        bench.settle_this(id, outcome);
+        assert_eq!(bench.run(), Next::Wait(until_ms));
+        // Neither a message nor a crash makes it ask earlier.
+        bench.append(said("And?"));
+        assert_eq!(bench.crash(), []);
+        bench.now_ms = until_ms - 1;
+        assert_eq!(bench.run(), Next::Wait(until_ms));
+        bench.now_ms = until_ms;
+    }
+    assert_eq!(waits, [60, 120, 240, 7_200, 960, 1_920, 3_600]);
+    bench.reply(answer("Done."));
+    assert_eq!(bench.park(), Park::Message);
+    bench.append(said("More."));
+    bench.flying();
+    assert_eq!(bench.state.retry_at_ms(0, bench.now_ms), Some(bench.now_ms + 60_000));
+}
+
+#[test]
+fn who_waits_for_a_provider_can_be_stopped_and_asks_at_once_when_resumed() {
+    let mut bench = Bench::with_task(patient());
+    let id = bench.flying()[0];
+    let (_, outcome) = rate_limited(&bench, 600_000);
+    bench.settle_this(id, outcome);
+    bench.append(interrupted());
+    assert_eq!(bench.park(), Park::Message);
+    bench.append(resumed());
+    assert_eq!(bench.flying().len(), 1);
+}
+
+#[test]
+fn a_turn_without_the_time_to_wait_ends() {
+    let mut bench = Bench::with_task(spec());
+    let id = bench.flying()[0];
+    let (retry_at_ms, outcome) = rate_limited(&bench, 60_001);
+    assert_eq!(retry_at_ms, None, "it has a minute");
+    bench.log();
+    bench.settle_this(id, outcome);
+    expect![[r#"
+        settled ask_model: Model { fault: RateLimited, detail: "slow down", retry_at_ms: None }
+        ended ModelFailed { fault: RateLimited, detail: "slow down" }
         park Message
     "#]]
     .assert_eq(&bench.log());

@@ -92,6 +92,11 @@ impl World {
             Next::Start(id, started) => self.start(id, started),
             Next::Perform(ids) => self.settle_one(&ids, false),
             Next::Stop(ids) => self.settle_one(&ids, true),
+            Next::Wait(until_ms) => {
+                assert!(self.now_ms < until_ms, "there is nothing to wait for");
+                assert!(self.state.in_flight().is_empty(), "it waits beside what is under way");
+                self.now_ms = until_ms;
+            }
             Next::Park(park) => {
                 if !self.tape.is_over() {
                     self.unpark(&park);
@@ -179,7 +184,15 @@ impl World {
                         ModelFault::Garbled,
                         ModelFault::Script,
                     ][usize::from(self.tape.below(7))];
-                    Outcome::Failed(Failure::Model { fault, detail: "detail".to_owned() })
+                    let asked_ms = u64::from(self.tape.below(4)) * 1_000;
+                    let retry_at_ms = (fault == ModelFault::RateLimited)
+                        .then(|| self.state.retry_at_ms(asked_ms, self.now_ms))
+                        .flatten();
+                    Outcome::Failed(Failure::Model {
+                        fault,
+                        detail: "detail".to_owned(),
+                        retry_at_ms,
+                    })
                 }
                 250..253 => Outcome::Unknown { evidence: "lost".to_owned() },
                 253.. => build::output("not a reply"),
@@ -280,12 +293,10 @@ impl World {
                 plain.model.price = (!self.tape.rarely(30)).then_some(PRICE);
                 plain.tools[3].deadline = Some(build::deadline());
                 let (budget, soft) = (self.allowance(), self.soft());
-                let spec = Spec {
-                    budget,
-                    soft,
-                    turn: TurnLimits { steps_max: 12, wall_ms_max: 5_000 },
-                    ..plain
-                };
+                // In the longer one it waits for a provider that takes no requests.
+                let wall_ms_max = [5_000, 600_000][usize::from(self.tape.rarely(64))];
+                let spec =
+                    Spec { budget, soft, turn: TurnLimits { steps_max: 12, wall_ms_max }, ..plain };
                 self.append(Event::Opened(Arc::new(spec)));
             }
             Park::Message if self.tape.rarely(80) => self.resume(),

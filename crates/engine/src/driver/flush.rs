@@ -3,7 +3,7 @@
 //! Owns that nothing is performed of which the intent is not in the journal, and that what
 //! happened is settled although somebody else appended first.
 
-use outrigger_agent::{Event, FOLD, Phase, Seq};
+use outrigger_agent::{Event, FOLD, Failure, Outcome, Phase, Seq};
 use outrigger_store::{Error as StoreError, SessionSnapshot};
 use std::sync::Arc;
 
@@ -127,7 +127,10 @@ pub(crate) fn settle(engine: &Engine, run: &mut SessionRun, done: Completion) {
             run.push(at_ms, Event::Reached(Arc::new(part)));
         }
     }
-    let (effect, outcome) = (done.effect, done.outcome.clone());
+    let (effect, mut outcome) = (done.effect, done.outcome.clone());
+    if let Outcome::Failed(Failure::Model { retry_at_ms, .. }) = &mut outcome {
+        *retry_at_ms = done.retry_after_ms.and_then(|wait| run.state.retry_at_ms(wait, at_ms));
+    }
     let (spent, estimated) = (done.spent, done.estimated);
     run.push(at_ms, Event::Settled { effect, outcome, spent, estimated });
     if let Some((sandbox, kept)) = done.kept.clone() {

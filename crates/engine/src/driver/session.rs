@@ -38,14 +38,27 @@ pub(crate) struct Completion {
     pub(crate) touched: Touched,
     /// What its sandbox reached outside.
     pub(crate) reached: Option<EgressReport>,
+    /// How long a provider that takes no more requests wants to be left alone, in milliseconds.
+    pub(crate) retry_after_ms: Option<u64>,
 }
 
 impl Completion {
     /// An end in which no sandbox had a part.
     pub(crate) fn new(effect: Seq, outcome: Outcome, spent: Amounts) -> Self {
         let (lost, kept, attached, touched) = (None, None, None, Touched::default());
-        let (estimated, reached) = (false, None);
-        Self { effect, outcome, spent, estimated, lost, kept, attached, touched, reached }
+        let (estimated, reached, retry_after_ms) = (false, None, None);
+        Self {
+            effect,
+            outcome,
+            spent,
+            estimated,
+            lost,
+            kept,
+            attached,
+            touched,
+            reached,
+            retry_after_ms,
+        }
     }
 
     /// An end of which not all that it cost was counted.

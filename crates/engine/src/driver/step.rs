@@ -128,7 +128,7 @@ async fn one_step(engine: &Engine, run: &mut SessionRun, poke: &Notify) -> Resul
                 run.refusals.singly = false;
                 if flush::flush(engine, run).await? == FlushOutcome::Durable {
                     begin_all(engine, run, &ids, at_ms).await?;
-                    if wait(engine, run, poke).await? == WaitOutcome::OnPeople {
+                    if wait(engine, run, poke, None).await? == WaitOutcome::OnPeople {
                         let seq = run.state.seq();
                         journal::record_status(engine, &run.session, seq, State::WAITS).await?;
                         return Ok(Step::Parked(Park::Answers(ids)));
@@ -139,6 +139,12 @@ async fn one_step(engine: &Engine, run: &mut SessionRun, poke: &Notify) -> Resul
             Next::Stop(ids) => {
                 if flush::flush(engine, run).await? == FlushOutcome::Durable {
                     stop::stop_all(engine, run, &ids).await?;
+                }
+                return Ok(Step::Again);
+            }
+            Next::Wait(until_ms) => {
+                if flush::flush(engine, run).await? == FlushOutcome::Durable {
+                    wait(engine, run, poke, Some(until_ms)).await?;
                 }
                 return Ok(Step::Again);
             }
@@ -264,9 +270,14 @@ async fn recover(
 }
 
 /// Waits until something under way is over, somebody pokes, another process appended,
-/// or nothing is under way but subagents that wait for a person.
-async fn wait(engine: &Engine, run: &mut SessionRun, poke: &Notify) -> Result<WaitOutcome, Error> {
-    if run.under_way.is_empty() {
+/// nothing is under way but subagents that wait for a person, or that time has come.
+async fn wait(
+    engine: &Engine,
+    run: &mut SessionRun,
+    poke: &Notify,
+    until_ms: Option<u64>,
+) -> Result<WaitOutcome, Error> {
+    if run.under_way.is_empty() && until_ms.is_none() {
         return Ok(WaitOutcome::On);
     }
     let freezing = freeze::freezing(engine, run).fuse();
@@ -275,6 +286,10 @@ async fn wait(engine: &Engine, run: &mut SessionRun, poke: &Notify) -> Result<Wa
     loop {
         if waiting.are_all(run.under_way.len()) {
             return Ok(WaitOutcome::OnPeople);
+        }
+        // By the clock that it was set by, which goes on while a machine sleeps.
+        if until_ms.is_some_and(|until_ms| until_ms <= engine.parts.clock.now_ms()) {
+            return Ok(WaitOutcome::On);
         }
         // What is under way goes on meanwhile: it may have what the journal needs to answer.
         let (journal, session) = (&engine.parts.journal, run.session.clone());

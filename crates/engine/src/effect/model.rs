@@ -73,9 +73,10 @@ pub(super) fn ask(
                 attempts.lose();
                 let spent = Amounts { wall_ms, ..cost.failed(&attempts) };
                 let (fault, detail) = (error.fault(), error.detail());
-                let outcome = Outcome::Failed(Failure::Model { fault, detail });
+                let retry_after_ms = error.retry_after_ms();
+                let outcome = Outcome::Failed(Failure::Model { fault, detail, retry_at_ms: None });
                 let estimated = attempts.were_lost();
-                Completion { estimated, ..Completion::new(effect, outcome, spent) }
+                Completion { estimated, retry_after_ms, ..Completion::new(effect, outcome, spent) }
             }
         }
     }
@@ -132,7 +133,7 @@ impl ModelRequest {
 /// The end of a call for which a picture could not be had: nobody was asked.
 fn unreadable(error: &outrigger_store::Error) -> Outcome {
     let detail = format!("A picture of the conversation can't be read: {error}.");
-    Outcome::Failed(Failure::Model { fault: ModelFault::Unavailable, detail })
+    Outcome::Failed(Failure::Model { fault: ModelFault::Unavailable, detail, retry_at_ms: None })
 }
 
 /// The end of a call that took all the time that was reserved for it: less than a call may
@@ -142,7 +143,7 @@ fn too_late(short_of_time: bool) -> Outcome {
         return Outcome::Failed(Failure::Budget);
     }
     let detail = "The model did not answer in the longest that a call may take.".to_owned();
-    Outcome::Failed(Failure::Model { fault: ModelFault::Unavailable, detail })
+    Outcome::Failed(Failure::Model { fault: ModelFault::Unavailable, detail, retry_at_ms: None })
 }
 
 /// Passes a model's frames on to who listens, and counts its attempts.

@@ -58,5 +58,5 @@ fn thinks(state: &State, run: &SessionRun) -> bool {
         Some(Work::CallTool(_)) => state.is_subagent(*id),
         Some(Work::Provision { .. }) | None => false,
     };
-    !run.running.is_empty() && run.running.iter().all(elsewhere)
+    run.running.iter().all(elsewhere)
 }

@@ -110,9 +110,12 @@ pub(crate) fn current_park<'a>(
 pub(crate) fn own_park(engine: &Engine, session: &SessionId, state: &State) -> Option<Park> {
     match state.decide(session, engine.parts.clock.now_ms()) {
         Next::Park(park) => Some(park),
-        Next::Record(_) | Next::Judge(_) | Next::Start(..) | Next::Perform(_) | Next::Stop(_) => {
-            None
-        }
+        Next::Record(_)
+        | Next::Judge(_)
+        | Next::Start(..)
+        | Next::Perform(_)
+        | Next::Stop(_)
+        | Next::Wait(_) => None,
     }
 }
 

@@ -18,4 +18,5 @@ mod stop;
 mod store_away;
 mod subagents;
 mod suspend;
+mod throttle;
 mod world;

@@ -51,8 +51,9 @@ pub(crate) struct ModelFile {
     #[cfg_attr(test, schemars(extend("default" = crate::limits::OUTPUT_TOKENS_DEFAULT)))]
     pub(crate) output_tokens_max: Option<Tokens>,
     /// Attempts of one model call, the first one included. The wait between them doubles from half
-    /// a second to eight; a provider's Retry-After is honoured, and one above two minutes ends the
-    /// call, to be resumed later.
+    /// a second to eight; a provider's Retry-After is honoured. One above two minutes ends the call,
+    /// as the last attempt does: if the provider takes no more requests, the turn then waits and
+    /// asks again, within `turn_seconds_max`.
     #[cfg_attr(test, schemars(extend("default" = outrigger_model::limits::ATTEMPTS_MAX)))]
     pub(crate) attempts_max: Option<Whole<1, 6>>,
     /// A file of turns to play instead of asking a model, whatever the other keys say. Instead:

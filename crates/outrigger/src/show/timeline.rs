@@ -9,7 +9,7 @@ use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
 
 use super::amounts::{count, seconds, size};
-use super::{inert, picture};
+use super::{inert, picture, when};
 use crate::session::WHO;
 use crate::{limits, network};
 
@@ -347,6 +347,9 @@ fn brief(call: &Call) -> String {
 
 fn why(failure: &Failure) -> String {
     match failure {
+        Failure::Model { detail, retry_at_ms: Some(at_ms), .. } => {
+            format!("{}. It is asked again at {}", inert(detail), when(*at_ms))
+        }
         Failure::Model { detail, .. } | Failure::Sandbox { detail } => inert(detail),
         Failure::Denied { reason } => inert(reason),
         Failure::Budget => "it would exceed the budget".to_owned(),

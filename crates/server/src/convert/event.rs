@@ -143,40 +143,51 @@ fn settled(effect: u64, outcome: &Outcome, spent: Amounts) -> EventKind {
         tokens_max: None,
         money_nanos_max: None,
     };
-    let of = |outcome, text| EventKind::Settled {
-        effect,
-        outcome,
-        parts: Vec::new(),
-        text,
-        exit_code: None,
-        hidden_bytes: 0,
-        usage,
-    };
-    match outcome {
-        Outcome::Done(Product::Reply(reply)) => EventKind::Settled {
-            effect,
-            outcome: EffectOutcome::Done,
-            parts: parts(reply),
-            text: None,
-            exit_code: None,
-            hidden_bytes: 0,
-            usage,
-        },
+    let ended = match outcome {
+        Outcome::Done(Product::Reply(reply)) => Ended { parts: parts(reply), ..Ended::default() },
         Outcome::Done(Product::Sandbox(ready)) => {
-            of(EffectOutcome::Done, Some(format!("{}, {}", ready.backend, ready.isolation)))
+            Ended::saying(format!("{}, {}", ready.backend, ready.isolation))
         }
-        Outcome::Done(Product::Output(output)) => EventKind::Settled {
-            effect,
-            outcome: of_output(output),
-            parts: Vec::new(),
-            text: Some(output.text.clone()),
+        Outcome::Done(Product::Output(output)) => Ended {
             exit_code: output.exit_code,
             hidden_bytes: output.hidden_bytes,
-            usage,
+            ..Ended::saying(output.text.clone())
         },
-        Outcome::Failed(failure) => of(EffectOutcome::Failed, Some(failed(failure))),
-        Outcome::Cancelled => of(EffectOutcome::Cancelled, None),
-        Outcome::Unknown { evidence } => of(EffectOutcome::Unknown, Some(evidence.clone())),
+        Outcome::Failed(Failure::Model { detail, retry_at_ms, .. }) => {
+            Ended { retry_at_ms: *retry_at_ms, ..Ended::saying(detail.clone()) }
+        }
+        Outcome::Failed(failure) => Ended::saying(failed(failure)),
+        Outcome::Cancelled => Ended::default(),
+        Outcome::Unknown { evidence } => Ended::saying(evidence.clone()),
+    };
+    let Ended { parts, text, exit_code, hidden_bytes, retry_at_ms } = ended;
+    let outcome = kind_of(outcome);
+    EventKind::Settled { effect, outcome, parts, text, exit_code, hidden_bytes, retry_at_ms, usage }
+}
+
+/// What an effect came to, but for its kind and what it cost.
+#[derive(Default)]
+struct Ended {
+    parts: Vec<ReplyPart>,
+    text: Option<String>,
+    exit_code: Option<i32>,
+    hidden_bytes: u64,
+    retry_at_ms: Option<u64>,
+}
+
+impl Ended {
+    fn saying(text: String) -> Self {
+        Self { text: Some(text), ..Self::default() }
+    }
+}
+
+fn kind_of(outcome: &Outcome) -> EffectOutcome {
+    match outcome {
+        Outcome::Done(Product::Output(output)) => of_output(output),
+        Outcome::Done(Product::Reply(_) | Product::Sandbox(_)) => EffectOutcome::Done,
+        Outcome::Failed(_) => EffectOutcome::Failed,
+        Outcome::Cancelled => EffectOutcome::Cancelled,
+        Outcome::Unknown { .. } => EffectOutcome::Unknown,
     }
 }
 

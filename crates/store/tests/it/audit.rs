@@ -151,7 +151,7 @@ async fn blobs() {
         event 5 of session d: its text is missing: blob 9b373c5175763803aefa3b83adc2f7b4c57aff932cb8b4dc1cb958a229a77aab
     "#]]).await;
     check_sql("UPDATE events SET blob = link WHERE blob IS NOT NULL", expect![[r#"
-        event 5 of session d: its text is missing: blob 206df2ec79b4cc2cce92ef62b6afae2512ba82bef2d1d3b724b9b820708d0892
+        event 5 of session d: its text is missing: blob 25fd44e41f5be0a89112d19e4fc12ba66eb64fe5fd2d4b4c696cb4696775aa25
     "#]]).await;
 }
 

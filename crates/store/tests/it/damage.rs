@@ -251,7 +251,7 @@ async fn rows() {
     let swap = "UPDATE events SET seq = 100 WHERE seq = 2; \
         UPDATE events SET seq = 2 WHERE seq = 3; UPDATE events SET seq = 3 WHERE seq = 100";
     check_sql(swap, expect!["event 2 of session s is damaged: its content or its place was changed: the hash does not fit"]).await;
-    check_sql("UPDATE events SET payload = NULL, blob = link WHERE seq = 2", expect!["event 2 of session s is damaged: its text is missing: blob 4dc0d27402975bbaff29aabda9aea1f3ddaaea36c900aa4f603b18edc4ca86b1"]).await;
+    check_sql("UPDATE events SET payload = NULL, blob = link WHERE seq = 2", expect!["event 2 of session s is damaged: its text is missing: blob 2c07710477d4fcd4f243f7154d814dfdf78c072a0d25e630118048336d67452a"]).await;
     check_sql(
         "UPDATE events SET link = 'zz' WHERE seq = 2",
         expect!["event 2 of session s is damaged: its content or its place was changed: the hash does not fit"],
@@ -264,8 +264,8 @@ async fn rows() {
     )
     .await;
     check_sql(
-        "UPDATE events SET format = 10 WHERE seq = 4",
-        expect!["event 4 of session s has format 10, and this program knows formats up to 9"],
+        "UPDATE events SET format = 11 WHERE seq = 4",
+        expect!["event 4 of session s has format 11, and this program knows formats up to 10"],
     )
     .await;
 }

@@ -321,12 +321,17 @@ fn turn() -> Vec<Event> {
 
 fn failures() -> Vec<Failure> {
     let text = || "what to do".to_owned();
-    let model = |fault| Failure::Model { fault, detail: text() };
+    let model = |fault| Failure::Model { fault, detail: text(), retry_at_ms: None };
     vec![
         model(ModelFault::Auth),
         model(ModelFault::Invalid),
         model(ModelFault::ContextTooLong),
         model(ModelFault::RateLimited),
+        Failure::Model {
+            fault: ModelFault::RateLimited,
+            detail: text(),
+            retry_at_ms: Some(1_700_000_060_000),
+        },
         model(ModelFault::Unavailable),
         model(ModelFault::Garbled),
         model(ModelFault::Script),
