@@ -147,11 +147,13 @@ pub(crate) struct LimitsFile {
 pub(crate) struct Notify {
     /// A program and its arguments, run when a session stops because something waits, with what
     /// `outrigger inbox --json` prints for it on standard input, and without the environment
-    /// variables that hold keys. It has 10 s. It may be told again of what still waits.
+    /// variables that hold keys. Beside that `text` says it in words, and what waits on a server
+    /// has the `url` where it is answered. It has 10 s. It may be told again of what still waits.
     #[cfg_attr(test, schemars(example = ["notify-me", "--urgent"]))]
     pub(crate) command: Vec<String>,
-    /// An address to which the JSON that `command` is given is sent by a POST. Redirections are not
-    /// followed; an answer other than 2xx is warned of.
+    /// An address to which the JSON that `command` is given is sent by a POST; a chat service that
+    /// takes an object with a `text`, as incoming webhooks of Slack and Mattermost do, shows that.
+    /// Redirections are not followed; an answer other than 2xx is warned of.
     #[cfg_attr(test, schemars(example = &"https://hooks.example/outrigger"))]
     pub(crate) webhook: Option<String>,
     /// The variables that hold keys, which are nobody's whom we start.

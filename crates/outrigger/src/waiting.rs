@@ -255,3 +255,25 @@ pub(crate) fn list(waiting: &[PendingApproval]) -> Value {
     let waiting: Vec<_> = waiting.iter().map(PendingApproval::object).collect();
     json!({ "type": "inbox", "waiting": waiting })
 }
+
+/// What waits, for whom `[notify]` names: what [`list`] has, and a text that chat services show
+/// as it is. `page` is what links of a server begin with.
+pub(crate) fn notice(waiting: &[PendingApproval], page: Option<&str>) -> Value {
+    let mut text = String::from("Outrigger waits for an answer:");
+    let told = waiting.iter().map(|one| {
+        let (id, mut object) = (one.id(), one.object());
+        let how = match page {
+            Some(page) => {
+                let url = format!("{page}/approvals/{id}");
+                object["url"] = url.as_str().into();
+                url
+            }
+            None => format!("`outrigger approve {id}`"),
+        };
+        // Nothing that a model wrote: chat services have markup, and call people by it.
+        text.push_str(&format!("\n{}: {how}", one.words().0));
+        object
+    });
+    let told: Vec<_> = told.collect();
+    json!({ "type": "inbox", "text": text, "waiting": told })
+}

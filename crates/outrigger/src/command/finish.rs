@@ -56,7 +56,7 @@ impl Finish<'_> {
         // Whatever became of it, nothing runs on for nobody.
         self.tidy(screen).await;
         if !waiting.is_empty() {
-            notify::tell(self.paths, self.notify, &waiting::list(&waiting), screen).await;
+            notify::tell(self.paths, self.notify, &waiting::notice(&waiting, None), screen).await;
         }
         if let Ok(next) = self.next(state, &waiting).await {
             screen.note(Tone::Detail, Totals::of(state).line(self.session, &next));

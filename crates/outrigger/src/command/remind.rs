@@ -28,7 +28,8 @@ pub(crate) async fn execute(paths: &Paths, store: &Store, output: Output) -> Out
     waiting.retain(|one| one.is_pressing(now_ms));
     let screen = Screen::new(output);
     let ids: Vec<_> = waiting.iter().map(PendingApproval::id).collect();
-    if !ids.is_empty() && !notify::tell(paths, notify, &waiting::list(&waiting), &screen).await {
+    let notice = waiting::notice(&waiting, None);
+    if !ids.is_empty() && !notify::tell(paths, notify, &notice, &screen).await {
         let text = format!("not everybody was told of {}", ids.join(", "));
         return Err(Failure::new(Kind::Usage, text)
             .hint("`[notify]` in the configuration names whom; nothing that waits was changed."));

@@ -138,7 +138,8 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let listener = listener.transpose().map_err(failed)?;
     let listener = listener.ok_or_else(|| Failure::new(Kind::Usage, "nothing was listened on"))?;
     let screen = Screen::new(asked.output);
-    let context = Arc::new(context(paths, &asked, &screen).await?);
+    let origins = asked.origins(listener.local_addr().map_err(failed)?);
+    let context = Arc::new(context(paths, &asked, &origins, &screen).await?);
     let store = &context.store;
     let feed = Feed::default();
     let engine = compose::clerk(paths, &context.config, store)?.with_feed(feed.clone());
@@ -148,7 +149,6 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let triggers = Triggers::new(Arc::clone(&context), host.clone());
     let agents = ServedAgents::new(Arc::clone(&context), triggers.clone(), jobs.clone());
     let sandboxes = Arc::new(PersonSandboxes::new(Arc::clone(&context)));
-    let origins = asked.origins(listener.local_addr().map_err(failed)?);
     let parts = Services {
         engine,
         journal: Arc::clone(&store.journal),
@@ -217,7 +217,12 @@ fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
 }
 
 /// What everything that serves has, after whoever begins it was asked what has to be asked.
-async fn context(paths: &Paths, asked: &Serve, screen: &Screen) -> Outcome<ServeContext> {
+async fn context(
+    paths: &Paths,
+    asked: &Serve,
+    origins: &Origins,
+    screen: &Screen,
+) -> Outcome<ServeContext> {
     let mut config = Config::load(paths.configs(), &asked.model, asked.limits)?;
     config.reach(&asked.net)?;
     let model = models::choose(paths, &config.model).await?;
@@ -236,7 +241,8 @@ async fn context(paths: &Paths, asked: &Serve, screen: &Screen) -> Outcome<Serve
     // Once: it looks at each session that runs.
     task::give_back(paths, &config, &store).await?;
     let rules = store.rules(paths)?;
-    Ok(ServeContext { paths: paths.clone(), config, model, dir, store, rules })
+    let page = origins.first().to_owned();
+    Ok(ServeContext { paths: paths.clone(), config, model, dir, store, rules, page })
 }
 
 /// A link that logs one browser in.

@@ -189,6 +189,9 @@ fn a_command_and_a_webhook_are_told_that_something_waits() {
     let piped: Value = serde_json::from_str(&fs::read_to_string(told).unwrap()).unwrap();
     assert_eq!(piped, serde_json::from_str::<Value>(body).unwrap());
     assert_eq!(piped["waiting"], json!(world.inbox()));
+    let id = world.inbox()[0]["id"].as_str().unwrap().to_owned();
+    let text = format!("Outrigger waits for an answer:\nexecute: `outrigger approve {id}`");
+    assert_eq!(piped["text"], text);
 }
 
 /// Whom a rule escalates to is told when; before that their answer is refused, and nobody
@@ -218,7 +221,8 @@ fn who_comes_second_waits_for_the_first_and_reminders_do_too() {
     let reminded = world.ran(0, &["inbox", "--remind", "--json"]).json();
     assert_eq!(reminded, json!({ "type": "reminded", "of": [id] }));
     let heard: Value = serde_json::from_str(&fs::read_to_string(&told).unwrap()).unwrap();
-    assert_eq!(heard, json!({ "type": "inbox", "waiting": world.inbox() }));
+    let text = format!("Outrigger waits for an answer:\nexecute: `outrigger approve {id}`");
+    assert_eq!(heard, json!({ "type": "inbox", "text": text, "waiting": world.inbox() }));
     world.ran(0, &["deny", &id, "--later"]);
 
     fs::remove_file(&told).unwrap();

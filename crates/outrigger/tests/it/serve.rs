@@ -288,7 +288,12 @@ fn a_change_of_a_file_is_approved_as_it_was_looked_at() {
     let world = World::new();
     let rules = world.path("careful.cedar");
     fs::write(&rules, RULES).unwrap();
-    world.configure(&format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string()));
+    let told = world.path("told");
+    world.configure(&format!(
+        "[policy]\nfiles = [{:?}]\n[notify]\ncommand = [\"sh\", \"-c\", {:?}]\n",
+        rules.display().to_string(),
+        format!("cat >> {}", told.display()),
+    ));
     let dir = world.dir("repo", &[("file", b"one\n")]);
     let write = json!({ "file_path": "/workspace/file", "content": "new\n" });
     let script = world.script(&[
@@ -307,6 +312,12 @@ fn a_change_of_a_file_is_approved_as_it_was_looked_at() {
     let (_, inbox) = served.get("/v1/approvals");
     let (id, rules) = (inbox["data"][0]["id"].as_str().unwrap(), &inbox["data"][0]["rules"]);
     assert_eq!(rules, &json!(["changes-ask"]));
+    let notice: Value = until("who is asked to be told", || {
+        serde_json::from_str(fs::read_to_string(&told).ok()?.lines().next()?).ok()
+    });
+    let url = format!("{}/approvals/{id}", served.url);
+    assert_eq!(notice["waiting"][0]["url"], url);
+    assert_eq!(notice["text"], format!("Outrigger waits for an answer:\nwrite_file: {url}"));
     let path = format!("/v1/approvals/{id}");
     let (_, asked) = served.get(&path);
     let (diff, seen) = (&asked["preview"]["diff"], &asked["preview"]["seen"]);

@@ -27,6 +27,8 @@ pub(super) struct ServeContext {
     pub(super) store: Store,
     /// What the rules say now.
     pub(super) rules: Arc<ConfiguredRules>,
+    /// What links to its page begin with.
+    pub(super) page: String,
 }
 
 impl ServeContext {

@@ -251,12 +251,13 @@ impl Host {
         {
             drop(self.0.context.take(&engine, session, &state).await);
         }
-        let ServeContext { paths, config, store, .. } = &*self.0.context;
+        let ServeContext { paths, config, store, page, .. } = &*self.0.context;
         if let Ok(waiting) = PendingApproval::below(&*store.journal, session).await
             && !waiting.is_empty()
         {
             let screen = Screen::keeping();
-            notify::tell(paths, &config.notify, &waiting::list(&waiting), &screen).await;
+            notify::tell(paths, &config.notify, &waiting::notice(&waiting, Some(page)), &screen)
+                .await;
         }
     }
 
