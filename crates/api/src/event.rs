@@ -142,6 +142,9 @@ pub enum EventKind {
         name: String,
         /// What, in words.
         text: String,
+        /// Whether it is gone, with what its processes held. Else its disk was kept, so that
+        /// another one can begin with it.
+        lost: bool,
     },
     /// A person stopped the turn.
     Interrupted {

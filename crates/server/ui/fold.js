@@ -130,7 +130,7 @@ const FOLDS = {
   },
 
   sandbox(timeline, event) {
-    timeline.note(event, `Sandbox ${event.name}: ${event.text}`);
+    if (event.lost) timeline.note(event, `Sandbox ${event.name}: ${event.text}`);
   },
 
   interrupted(timeline, event) {

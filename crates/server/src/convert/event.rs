@@ -41,12 +41,16 @@ fn kind(event: &Event) -> EventKind {
             EventKind::Withheld { effect: effect.0, reason: shortfall.to_string() }
         }
         Event::Settled { effect, outcome, spent, .. } => settled(effect.0, outcome, *spent),
-        Event::SandboxLost { sandbox, loss, .. } => {
-            EventKind::Sandbox { name: sandbox.clone(), text: format!("the sandbox ended: {loss}") }
-        }
-        Event::SandboxKept { sandbox, .. } => {
-            EventKind::Sandbox { name: sandbox.clone(), text: "its disk was kept".to_owned() }
-        }
+        Event::SandboxLost { sandbox, loss, .. } => EventKind::Sandbox {
+            name: sandbox.clone(),
+            text: format!("the sandbox ended: {loss}"),
+            lost: true,
+        },
+        Event::SandboxKept { sandbox, .. } => EventKind::Sandbox {
+            name: sandbox.clone(),
+            text: "its disk was kept".to_owned(),
+            lost: false,
+        },
         Event::Interrupted { by } => EventKind::Interrupted { by: by.clone() },
         Event::Shared { with, access, by } => {
             EventKind::Shared { with: with.clone(), access: access_of(*access), by: by.clone() }
