@@ -24,6 +24,9 @@ impl State {
         self.seq = record.seq;
         match &record.event {
             Event::Opened(spec) => self.opened(spec),
+            Event::Said(message) if message.after_turn && self.goes_on() => {
+                self.after_turn.push(Item::Message(Arc::clone(message)));
+            }
             Event::Said(message) => {
                 self.enqueue(Item::Message(Arc::clone(message)));
                 if let Some(turn) = &mut self.turn {
@@ -135,6 +138,11 @@ impl State {
             self.begin_turn(at_ms);
             self.nudge();
         }
+    }
+
+    /// Whether a turn runs that can go on.
+    fn goes_on(&self) -> bool {
+        self.turn.is_some() && self.stuck.is_none() && !self.cancelled
     }
 
     pub(crate) fn enqueue(&mut self, item: Item) {
@@ -486,7 +494,11 @@ impl State {
     }
 
     fn turn_ended(&mut self, end: &TurnEnd, at_ms: u64) {
-        let followed = self.turn.take().is_some_and(|turn| turn.followed);
+        let mut followed = self.turn.take().is_some_and(|turn| turn.followed);
+        for item in std::mem::take(&mut self.after_turn) {
+            followed = true;
+            self.enqueue(item);
+        }
         (self.stuck, self.trigger) = (None, None);
         self.ended = Some(end.clone());
         if *end == TurnEnd::Answered {

@@ -156,13 +156,16 @@ pub struct Message {
     /// [`limits::PICTURES_PER_MESSAGE_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
+    /// Whether it begins a turn of its own where one runs, instead of steering that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after_turn: bool,
 }
 
 impl Message {
     /// One without pictures.
     #[must_use]
     pub fn new(author: Author, text: String) -> Self {
-        Self { author, text, pictures: Vec::new() }
+        Self { author, text, pictures: Vec::new(), after_turn: false }
     }
 
     /// Bytes of text that take as many tokens as all of it.

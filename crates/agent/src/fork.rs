@@ -22,7 +22,7 @@ impl State {
             session: session.clone(),
             at: self.seq,
             conversation: self.conversation.clone(),
-            queued: self.queued.clone(),
+            queued: [&self.queued[..], &self.after_turn].concat(),
             waiting: waits.then(|| self.round.as_ref().map(Round::results).unwrap_or_default()),
             ended: self.ended.clone(),
             spent: self.spent,
@@ -90,6 +90,7 @@ impl State {
         self.effects.clear();
         self.conversation.clone_from(&cut.conversation);
         self.queued.clone_from(&cut.queued);
+        self.after_turn.clear();
         // A person may go back to before something came in; the model can't.
         self.labels.clone_from(&cut.labels);
         (self.turn, self.round, self.stuck, self.repeated) = (None, None, None, None);

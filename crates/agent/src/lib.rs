@@ -66,7 +66,7 @@ pub use recover::{LeftOpen, Recover};
 pub use sandbox::{Loss, Replacement, SandboxReady, SandboxScope, SandboxSpec, SnapshotRef};
 pub use spec::{
     Concurrency, DEFAULT_AGENT, Deadline, DefinitionRevision, Delegate, ModelSpec, OutsideTool,
-    Parent, Recovery, Role, ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
+    Parent, Recovery, Role, ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, WhenBusy, Workspace,
 };
 pub use spending::{Shortage, command_ms_max, egress_bytes, shrunk};
 pub use state::{FOLD, State};

@@ -2,6 +2,7 @@
 
 mod outside;
 mod role;
+mod when_busy;
 
 use outrigger_policy::is_within;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use crate::{Approvals, Digest, Limit, Price, Raw, SandboxSpec};
 
 pub use outside::OutsideTool;
 pub use role::{DEFAULT_AGENT, DefinitionRevision, Delegate, Parent, Role};
+pub use when_busy::WhenBusy;
 
 /// Everything that the turn machine needs to know of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +37,9 @@ pub struct Spec {
     /// How people are asked.
     #[serde(default, skip_serializing_if = "Approvals::is_usual")]
     pub approvals: Approvals,
+    /// What becomes of what people say while a turn runs, where they say nothing else.
+    #[serde(default, skip_serializing_if = "WhenBusy::is_usual")]
+    pub when_busy: WhenBusy,
     /// The sandbox's starting content, if there is any.
     pub workspace: Option<Workspace>,
     /// The sandboxes that its tools may act in. One that is not here has the

@@ -29,6 +29,9 @@ pub struct State {
     pub(crate) conversation: Vec<Item>,
     /// Said, or to be told, before the next model call.
     pub(crate) queued: Vec<Item>,
+    /// Said while a turn runs, for one that begins when it is over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) after_turn: Vec<Item>,
     /// Effects that are not settled.
     pub(crate) effects: Effects,
     /// The tool calls of the last reply, until the last of them has its result.
@@ -104,7 +107,8 @@ impl State {
 
     /// The pictures that the model is shown, and those that it is to be shown next.
     pub fn pictures(&self) -> impl Iterator<Item = &Picture> {
-        pictures(&self.conversation).chain(pictures(&self.queued))
+        let waiting = pictures(&self.queued).chain(pictures(&self.after_turn));
+        pictures(&self.conversation).chain(waiting)
     }
 
     /// An effect that is not settled.

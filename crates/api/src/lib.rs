@@ -76,7 +76,7 @@ pub use sandbox::{
 pub use secret::{RotateSecret, SecretInfo, SecretList, SetSecret};
 pub use session::{
     AttachedText, CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup, SessionInfo,
-    SessionLimits, SessionList, UsageInfo,
+    SessionLimits, SessionList, UsageInfo, WhenBusy,
 };
 pub use share::{
     GroupInfo, PeopleList, PersonInfo, PresenceFrame, ServerRights, SessionRights, ShareAccess,

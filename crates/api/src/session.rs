@@ -31,6 +31,24 @@ pub struct CreateSession {
     /// Limits that are narrower than the server's own; wider ones change nothing.
     #[serde(default, deserialize_with = "object::one")]
     pub limits: SessionLimits,
+    /// What becomes of what is said while a turn runs, where a message says nothing else.
+    #[serde(default)]
+    pub when_busy: WhenBusy,
+}
+
+/// What becomes of what is said while a turn runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenBusy {
+    /// The turn reads it before its next step.
+    #[default]
+    Steer,
+    /// It begins a turn of its own once this one is over.
+    Queue,
+    /// The turn is stopped, and it begins another one.
+    Interrupt,
+    /// It is not taken: `conflict`.
+    Refuse,
 }
 
 /// A text that comes along.
@@ -77,6 +95,9 @@ pub struct SendMessage {
     /// What the agent is told beside it, as data that nobody vouches for.
     #[serde(default, deserialize_with = "object::all", skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<AttachedText>,
+    /// What becomes of it where a turn runs; what the session says if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_busy: Option<WhenBusy>,
 }
 
 /// Ends a session for good.
@@ -149,6 +170,8 @@ pub struct SessionInfo {
     pub approvals: u32,
     /// Whether it was ended for good.
     pub cancelled: bool,
+    /// What becomes of what is said while a turn runs, where a message says nothing else.
+    pub when_busy: WhenBusy,
 }
 
 /// What was spent.

@@ -24,6 +24,9 @@ pub enum Error {
     /// The session was ended; nothing further can be said in it.
     #[error("session {0} was ended")]
     Ended(SessionId),
+    /// A session that takes nothing more while a turn runs.
+    #[error("a turn of session {0} runs, and it takes nothing more meanwhile")]
+    Busy(SessionId),
     /// What only the session above may do.
     #[error("session {session} is a subagent of {parent}, which says how far it goes")]
     Subagent {

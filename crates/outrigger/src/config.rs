@@ -19,7 +19,7 @@ mod schedule;
 mod skills;
 mod tools;
 
-use outrigger_agent::{Approvals, Limit};
+use outrigger_agent::{Approvals, Limit, WhenBusy};
 use outrigger_engine::AccountDefaults;
 use outrigger_store::entries::Quotas;
 use serde::Deserialize;
@@ -196,6 +196,8 @@ pub(crate) struct Config {
     pub(crate) tokens_max: u64,
     pub(crate) turn_ms_max: u64,
     pub(crate) approvals: Approvals,
+    /// What becomes of what is said while a turn of a session runs.
+    pub(crate) when_busy: WhenBusy,
     /// The sandboxes of a session. The first one is where its tools act; there is
     /// always one.
     pub(crate) sandboxes: Vec<Sandbox>,
@@ -419,6 +421,7 @@ impl Default for Config {
             tokens_max: limits::TOKENS_DEFAULT,
             turn_ms_max: limits::TURN_MS_DEFAULT,
             approvals: Approvals::default(),
+            when_busy: WhenBusy::default(),
             sandboxes: vec![Sandbox::default()],
             docker: DockerFile::default(),
             gate: GateFile::default(),

@@ -200,7 +200,7 @@ impl From<&outrigger_engine::Error> for Failure {
             Error::Journal { source, .. } => Self::from(source),
             Error::NotFound(_) => Self::from_error(Kind::NotFound, error)
                 .hint("`outrigger sessions ls` lists the sessions."),
-            Error::Contended(_) | Error::Ended(_) => Self::from_error(Kind::Conflict, error),
+            Error::Contended(_) | Error::Busy(_) | Error::Ended(_) => Self::from_error(Kind::Conflict, error),
             Error::MessageTooLarge { .. } => Self::from_error(Kind::Usage, error)
                 .hint("Put long material into a file of the repository and name it in the task."),
             Error::SeesNoPictures(_) => Self::from_error(Kind::Usage, error)

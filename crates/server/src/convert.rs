@@ -12,4 +12,5 @@ pub(crate) use approval::{approval, approvals, changes_file};
 pub(crate) use entry::{entry, line, proposal, version};
 pub(crate) use event::event;
 pub(crate) use session::session;
+pub use session::when_busy;
 pub(crate) use share::{shared, standing_in, standing_of};

@@ -132,6 +132,7 @@ impl From<EngineError> for RequestError {
             EngineError::NotEntitled { .. } | EngineError::Forbidden(_) => ProblemCode::Denied,
             EngineError::TooManySessions(_) => ProblemCode::RateLimited,
             EngineError::Contended(_)
+            | EngineError::Busy(_)
             | EngineError::Ended(_)
             | EngineError::Subagent { .. }
             | EngineError::SubagentsRun(_)

@@ -57,6 +57,7 @@ mod sign_in;
 mod workspaces;
 
 pub use agent_catalog::{AgentCatalog, HeaderMap, WebhookMessage};
+pub use convert::when_busy;
 pub use disks::{FilePreview, SessionChanges, SessionDisks, TakenChanges};
 pub use error::RequestError;
 pub use host::{SessionHost, Upload};

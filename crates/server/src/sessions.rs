@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State as Extract;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use outrigger_agent::{Author, Digest, Message, SessionId};
+use outrigger_agent::{Author, Digest, Message, SessionId, WhenBusy};
 use outrigger_api::limits::{PAGE_SESSIONS_DEFAULT, PAGE_SESSIONS_MAX};
 use outrigger_api::{
     CancelSession, CreateSession, ProblemCode, SendMessage, ServerInfo, ServerRights, SessionInfo,
@@ -16,6 +16,7 @@ use outrigger_store::Before;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use crate::convert::when_busy;
 use crate::headers::Idempotency;
 use crate::input::{Body, Name, QueryParams};
 use crate::login::Person;
@@ -152,7 +153,8 @@ pub fn session_name(of: &[&[u8]]) -> SessionId {
     SessionId::new(name).expect("the alphabet has only plain characters")
 }
 
-/// Says something to the agent: begins a turn, or steers the one that runs.
+/// Says something to the agent: begins a turn. Where one runs, it becomes of it what the message
+/// or the session says: it steers that one, waits for its end, stops it, or is refused.
 #[utoipa::path(post, path = "/v1/sessions/{id}/messages",
     operation_id = "send_message", tag = "sessions",
     params(("id" = String, Path, description = "The session")), request_body = SendMessage,
@@ -172,9 +174,15 @@ pub(crate) async fn say(
     }
     let session = server.session(&person, &session, AccessAction::Speak).await?;
     let data = said.data.into_iter().map(|it| Message::new(Author::Untrusted(it.name), it.text));
-    for message in data.chain([Message::new(Author::Person(person.name), said.text)]) {
-        server.parts.engine.say(&session, message).await?;
-    }
+    let said_by = Message::new(Author::Person(person.name), said.text);
+    let state = server.parts.engine.state(&session).await?;
+    let usual = state.spec().map_or(WhenBusy::Steer, |spec| spec.when_busy);
+    let asked = match (usual, said.when_busy) {
+        // Whoever opened it wants nobody to write into its turns.
+        (WhenBusy::Refuse, _) | (_, None) => usual,
+        (_, Some(asked)) => when_busy(asked),
+    };
+    server.parts.engine.say_all(&session, data.chain([said_by]).collect(), asked).await?;
     woken(&server, &session).await
 }
 

@@ -120,20 +120,34 @@ function Foot({ info, act, questions, tab, others, connected, warning, failure }
   </footer>`;
 }
 
+// What becomes of what is said while a turn runs.
+const WHEN_BUSY = {
+  steer: ["Steer", "Read before the next step"],
+  queue: ["Queue", "Begins another turn when this one is over"],
+  interrupt: ["Stop and send", "Stops this turn, and begins another one"],
+};
+
 function Writing({ info, act }) {
   const { speak, answer } = info.rights;
+  const [chosen, setChosen] = useState(info.when_busy in WHEN_BUSY ? info.when_busy : "steer");
   if (info.cancelled) return html`<p class="faint ended-note">This session was ended. What it said and changed stays here.</p>`;
   if (!speak) return html`<p class="faint ended-note">You may read this session${answer ? ", and answer what it asks" : ""}.</p>`;
   // A turn that waits for an answer has not ended: what is said now still steers it.
   const running = info.group === "running" || info.approvals > 0;
+  if (running && info.when_busy === "refuse") return html`<p class="faint ended-note">This session takes nothing more while a turn runs.</p>`;
+  const [action, hint] = running ? WHEN_BUSY[chosen] : ["Send", "Begins another turn"];
   return html`<${Composer}
     place=${info.id}
-    label=${running ? "Steer the running turn" : "Say something to the agent"}
-    hint=${running ? "Read before the next step" : "Begins another turn"}
-    action=${running ? "Steer" : "Send"}
+    label="Say something to the agent"
+    hint=${hint}
+    action=${action}
     busyWord="Sending…"
-    onSend=${(text) => act("messages", { text })}
-  />`;
+    onSend=${(text) => act("messages", running ? { text, when_busy: chosen } : { text })}
+  >
+    ${running && html`<select class="when-busy" aria-label="What becomes of it while a turn runs" onChange=${(event) => setChosen(event.target.value)}>
+      ${Object.entries(WHEN_BUSY).map(([name, [, words]]) => html`<option value=${name} selected=${name === chosen}>${words}</option>`)}
+    </select>`}
+  </${Composer}>`;
 }
 
 function Waiting({ questions, tab }) {

@@ -67,6 +67,7 @@ impl Death {
             Self::Overtaken(at) if at == write => {
                 let author = Author::Person(by());
                 let said = Message::new(author, "wait, this too".to_owned());
+                let said = Message { after_turn: at % 2 == 1, ..said };
                 Some(Event::Said(Arc::new(said)))
             }
             Self::Interrupted(at) if at == write => Some(Event::Interrupted { by: by() }),

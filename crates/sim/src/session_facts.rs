@@ -73,6 +73,8 @@ pub(crate) struct SubagentFacts {
     pub(crate) is_begun: bool,
     /// Labels of what its model surely was told.
     pub(crate) heard: BTreeSet<String>,
+    /// What the next turn will hear.
+    after_turn: BTreeSet<String>,
     /// Labels of what it will be told with the next question.
     pub(crate) coming: BTreeSet<String>,
 }
@@ -101,7 +103,11 @@ impl SubagentFacts {
                 Author::Person(person) | Author::Trusted(TrustedFile { by: person, .. }) => {
                     let own = self.spec.as_ref().is_some_and(|spec| spec.principal == *person);
                     if !own {
-                        self.coming.insert(format!("from:{person}"));
+                        let heard_by = match message.after_turn {
+                            true => &mut self.after_turn,
+                            false => &mut self.coming,
+                        };
+                        heard_by.insert(format!("from:{person}"));
                     }
                 }
                 Author::Untrusted(source) => drop(self.coming.insert(format!("from:{source}"))),
@@ -111,6 +117,7 @@ impl SubagentFacts {
             }
             // It answers what it was told.
             Event::Settled { outcome: Outcome::Done(Product::Reply(_)), .. } => {}
+            Event::TurnEnded(_) => self.coming.append(&mut self.after_turn),
             Event::Cancelled { .. } => self.is_closed = true,
             _ => {}
         }

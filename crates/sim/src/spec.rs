@@ -1,6 +1,6 @@
 //! What a seed's sessions are opened with.
 
-use outrigger_agent::{Approvals, Limit, ModelSpec, Spec, TurnLimits, Workspace};
+use outrigger_agent::{Approvals, Limit, ModelSpec, Spec, TurnLimits, WhenBusy, Workspace};
 
 use crate::seed::draws;
 use crate::{family, limits, outside_tools};
@@ -62,6 +62,7 @@ pub(crate) fn spec(seed: u64, workspace: Workspace) -> Spec {
         soft: Limit::NONE,
         turn: TurnLimits { steps_max, wall_ms_max: 3_600_000 },
         approvals: Approvals { expire_ms: expiry(seed), escalate_ms: None },
+        when_busy: WhenBusy::default(),
         workspace: Some(workspace),
         sandboxes: Vec::new(),
         role: family::role(seed),

@@ -4,6 +4,7 @@ use outrigger_agent::{
     Amounts, Answer, Approvals, Author, Call, Concurrency, Deadline, Digest, Event, Limit, Loss,
     Message, ModelSpec, Origin, Outcome, Part, Product, Raw, Recovery, Reply, Role, SandboxReady,
     Seq, SessionId, Spec, Status, Stop, ToolKind, ToolOutput, ToolSpec, TurnLimits, Usage,
+    WhenBusy,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 use std::collections::BTreeSet;
@@ -65,6 +66,7 @@ pub(crate) fn spec() -> Spec {
         soft: Limit::NONE,
         turn: TurnLimits { steps_max: 100, wall_ms_max: 60_000 },
         approvals: Approvals::default(),
+        when_busy: WhenBusy::default(),
         workspace: None,
         sandboxes: Vec::new(),
         role: Role::default(),
@@ -80,6 +82,12 @@ pub(crate) fn deadline() -> Deadline {
 pub(crate) fn said(text: &str) -> Event {
     let author = Author::Person("person:local".to_owned());
     Event::Said(Arc::new(Message::new(author, text.to_owned())))
+}
+
+/// Said for when the turn is over.
+pub(crate) fn said_after_turn(text: &str) -> Event {
+    let author = Author::Person("person:local".to_owned());
+    Event::Said(Arc::new(Message { after_turn: true, ..Message::new(author, text.to_owned()) }))
 }
 
 pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {

@@ -4,7 +4,7 @@ use expect_test::expect;
 use outrigger_agent::{Event, Failure, ModelFault, Next, Outcome, Park, Recover, Spec, TurnLimits};
 
 use crate::bench::Bench;
-use crate::build::{answer, call, done, output, reply, said, sandbox, spec};
+use crate::build::{answer, call, done, output, reply, said, said_after_turn, sandbox, spec};
 
 fn interrupted() -> Event {
     Event::Interrupted { by: "person:local".to_owned() }
@@ -239,4 +239,44 @@ fn a_turn_without_the_time_to_wait_ends() {
         park Message
     "#]]
     .assert_eq(&bench.log());
+}
+
+#[test]
+fn what_is_said_for_after_a_turn_begins_the_next_one() {
+    let mut bench = commanding();
+    bench.append(said_after_turn("Then the docs."));
+    bench.append(said("In small steps."));
+    let ids = bench.flying();
+    bench.settle_this(ids[0], output("did"));
+    bench.settle(output("did"));
+    bench.reply(answer("Done."));
+    bench.reply(answer("And the docs."));
+    assert_eq!(bench.park(), Park::Message);
+    expect![[r#"
+        message "Do it."
+        reply "" [a=bash b=bash]
+        result a Ok "did"
+        result b Ok "did"
+        message "In small steps."
+        reply "Done." []
+        message "Then the docs."
+        reply "And the docs." []
+    "#]].assert_eq(&bench.conversation());
+    // Where nothing runs there is nothing to wait for.
+    bench.append(said_after_turn("And now?"));
+    bench.reply(answer("Nothing."));
+    assert_eq!(bench.park(), Park::Message);
+}
+
+#[test]
+fn a_turn_that_is_stopped_is_followed_by_what_waits() {
+    let mut bench = commanding();
+    bench.append(said_after_turn("Then the docs."));
+    bench.append(interrupted());
+    let Next::Stop(ids) = bench.run() else { panic!("the command is not stopped") };
+    bench.settle_this(ids[0], Outcome::Cancelled);
+    bench.reply(answer("The docs."));
+    assert_eq!(bench.park(), Park::Message);
+    let last = bench.conversation();
+    assert!(last.ends_with("message \"Then the docs.\"\nreply \"The docs.\" []\n"), "{last}");
 }

@@ -256,7 +256,8 @@ impl World {
     /// Somebody does something that nobody waited for.
     fn intervene(&mut self) {
         match self.tape.below(16) {
-            0..4 => self.append(build::said("and this")),
+            0..2 => self.append(build::said("and this")),
+            2..4 => self.append(build::said_after_turn("and then this")),
             4..6 => {
                 self.append(Event::Interrupted { by: "p".to_owned() });
                 if self.tape.rarely(100) {

@@ -1,8 +1,8 @@
 //! What people do to sessions: each a fenced append, and a poke by who called.
 
 use outrigger_agent::{
-    Event, Limit, Message, ModelSpec, Record, Seq, SessionId, SharedAccess, Spec, State, Touched,
-    TurnLimits,
+    Author, Event, Limit, Message, ModelSpec, Record, Seq, SessionId, SharedAccess, Spec, State,
+    Touched, TurnLimits, WhenBusy,
 };
 use outrigger_policy::Principal;
 use outrigger_store::Error as StoreError;
@@ -84,12 +84,40 @@ impl Engine {
     /// A message that is too large, pictures that the model can't be shown, an ended session,
     /// or the journal's.
     pub async fn say(&self, session: &SessionId, message: Message) -> Result<(), Error> {
-        let pictures = message.pictures.clone();
-        let event = said(message)?;
-        self.command(session, |state| {
+        self.say_all(session, vec![message], WhenBusy::Steer).await
+    }
+
+    /// Says several things, or none of them. Where a turn runs it becomes of them what `asked`
+    /// says.
+    ///
+    /// # Errors
+    /// As [`Engine::say`]; and a turn that runs, where that is refused.
+    pub async fn say_all(
+        &self,
+        session: &SessionId,
+        messages: Vec<Message>,
+        asked: WhenBusy,
+    ) -> Result<(), Error> {
+        let shown = messages.iter().flat_map(|it| it.pictures.clone()).collect::<Vec<_>>();
+        let by = messages.iter().find_map(|it| match &it.author {
+            Author::Person(by) => Some(by.clone()),
+            Author::Agent(_) | Author::Untrusted(_) | Author::Trusted(_) => None,
+        });
+        let after_turn = asked == WhenBusy::Queue;
+        let said = messages.into_iter().map(|it| said(Message { after_turn, ..it }));
+        let said = said.collect::<Result<Vec<_>, _>>()?;
+        self.commands(session, |state| {
             let model = state.spec().map_or("", |spec| &spec.model.name);
-            ensure_shown(model, state.pictures(), &pictures)?;
-            ensure_open(session, state).map(|()| event.clone())
+            ensure_shown(model, state.pictures(), &shown)?;
+            ensure_open(session, state)?;
+            let stop = Event::Interrupted { by: by.clone().unwrap_or_default() };
+            match asked {
+                WhenBusy::Refuse if state.in_turn() => Err(Error::Busy(session.clone())),
+                WhenBusy::Interrupt if state.in_turn() => Ok([&[stop], &said[..]].concat()),
+                WhenBusy::Steer | WhenBusy::Queue | WhenBusy::Interrupt | WhenBusy::Refuse => {
+                    Ok(said.clone())
+                }
+            }
         })
         .await
     }
@@ -214,14 +242,25 @@ impl Engine {
         session: &SessionId,
         event: impl Fn(&State) -> Result<Event, Error>,
     ) -> Result<(), Error> {
+        self.commands(session, |state| Ok(vec![event(state)?])).await
+    }
+
+    /// Appends what is to be said of a state, all of it or nothing.
+    async fn commands(
+        &self,
+        session: &SessionId,
+        events: impl Fn(&State) -> Result<Vec<Event>, Error>,
+    ) -> Result<(), Error> {
         for _ in 0..limits::CONFLICTS_MAX {
             let state = self.state(session).await?;
-            let event = event(&state)?;
+            let events = events(&state)?;
             let at_ms = self.parts.clock.now_ms();
             let after = state.seq();
-            let record = Record { seq: after.next(), at_ms, event };
-            let state = state.apply(&record);
-            match journal::append(self, session, after, at_ms, vec![record.event], &state).await {
+            let state = events.iter().fold(state, |state, event| {
+                let record = Record { seq: state.seq().next(), at_ms, event: event.clone() };
+                state.apply(&record)
+            });
+            match journal::append(self, session, after, at_ms, events, &state).await {
                 Err(Error::Journal { source: StoreError::Conflict { .. }, .. }) => {}
                 other => return other,
             }

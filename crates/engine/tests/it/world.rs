@@ -2,7 +2,7 @@
 
 use outrigger_agent::{
     Approvals, Author, Item, Limit, Message, ModelSpec, Park, Price, Role, SandboxScope,
-    SandboxSpec, SessionId, Spec, State, ToolSpec, TurnLimits, Workspace,
+    SandboxSpec, SessionId, Spec, State, ToolSpec, TurnLimits, WhenBusy, Workspace,
 };
 use outrigger_engine::{
     Clock, Engine, Feed, MemoryService, Parts, RetentionPolicy, SandboxConfig, workspace,
@@ -167,6 +167,7 @@ impl World {
             soft: Limit::NONE,
             turn: TurnLimits { steps_max: 1_000, wall_ms_max: 3_600_000 },
             approvals: self.approvals,
+            when_busy: WhenBusy::default(),
             workspace: Some(self.workspace.clone()),
             sandboxes: self.sandboxes.iter().map(|(asked, _)| asked.clone()).collect(),
             role: self.role.clone(),

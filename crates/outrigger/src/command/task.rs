@@ -239,6 +239,7 @@ fn spec(
         soft: config.budget.soft,
         turn: TurnLimits { steps_max: config.steps_max, wall_ms_max: config.turn_ms_max },
         approvals: config.approvals,
+        when_busy: config.when_busy,
         workspace: Some(workspace),
         sandboxes: records,
         role,

@@ -347,6 +347,63 @@ fn a_change_of_a_file_is_approved_as_it_was_looked_at() {
     );
 }
 
+/// The kinds of what was said, stopped and answered in a session, in order.
+fn course(events: &[Value]) -> Vec<String> {
+    let word = |event: &Value| match event["type"].as_str()? {
+        "said" if event["author"] == "person" => event["text"].as_str().map(str::to_owned),
+        kind @ ("interrupted" | "turn_ended") => Some(kind.to_owned()),
+        _ => None,
+    };
+    events.iter().filter_map(word).collect()
+}
+
+#[test]
+fn what_is_said_while_a_turn_runs_waits_stops_it_or_is_refused() {
+    let world = World::new();
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let script = world.script(&[Turn(&[shell("sleep 1; echo slept")])]);
+    let served = Served::new(world, &dir, &script);
+    let busy = |when_busy: &str| {
+        let body = json!({ "text": "Sleep.", "when_busy": when_busy });
+        let (status, made) = served.post("/v1/sessions", &body);
+        assert_eq!((status, &made["when_busy"]), (201, &json!(when_busy)), "{made}");
+        let session = made["id"].as_str().unwrap().to_owned();
+        until("the command runs", || {
+            let events = served.events(&session);
+            events.iter().any(|it| it["type"] == "started" && it["sandbox"] == "work").then_some(())
+        });
+        session
+    };
+    let say = |session: &str, body: Value| {
+        served.post(&format!("/v1/sessions/{session}/messages"), &body)
+    };
+    let over = |session: &str, turns: usize| {
+        until("all turns are over", || {
+            let course = course(&served.events(session));
+            (course.iter().filter(|it| *it == "turn_ended").count() == turns).then_some(course)
+        })
+    };
+
+    let queue = busy("queue");
+    assert_eq!(say(&queue, json!({ "text": "Later." })).0, 202);
+    assert_eq!(say(&queue, json!({ "text": "Now.", "when_busy": "steer" })).0, 202);
+    assert_eq!(over(&queue, 2), ["Sleep.", "Later.", "Now.", "turn_ended", "turn_ended"]);
+
+    let stop = busy("interrupt");
+    assert_eq!(say(&stop, json!({ "text": "Something else." })).0, 202);
+    let course = over(&stop, 2);
+    assert_eq!(course, ["Sleep.", "interrupted", "Something else.", "turn_ended", "turn_ended"]);
+
+    let refuse = busy("refuse");
+    for body in [json!({ "text": "And?" }), json!({ "text": "And?", "when_busy": "steer" })] {
+        let (status, problem) = say(&refuse, body);
+        assert_eq!((status, &problem["code"]), (409, &json!("conflict")), "{problem}");
+    }
+    over(&refuse, 1);
+    assert_eq!(say(&refuse, json!({ "text": "And now?" })).0, 202);
+    assert_eq!(over(&refuse, 2), ["Sleep.", "turn_ended", "And now?", "turn_ended"]);
+}
+
 const KEY: [&str; 2] = ["--header", "Idempotency-Key: once"];
 
 #[test]

@@ -12,7 +12,7 @@ use outrigger_agent::{
     Price, Product, Raw, Recovery, Replacement, Reply, Role, SandboxReady, SandboxScope,
     SandboxSpec, Seq, SessionId, SharedAccess, Shortfall, SnapshotRef, Spec, Status, Stop, Summary,
     ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, Touched, TrustedFile, TurnEnd,
-    TurnLimits, Usage, Work, Workspace, labels_of,
+    TurnLimits, Usage, WhenBusy, Work, Workspace, labels_of,
 };
 use outrigger_policy::{RuleSetHash, Trigger, Verdict};
 
@@ -107,6 +107,7 @@ fn opened() -> Event {
         soft: Limit { money_nanos: Some(5), ..Limit::NONE },
         turn: TurnLimits { steps_max: 50, wall_ms_max: 600_000 },
         approvals: Approvals { expire_ms: Some(86_400_000), escalate_ms: Some(3_600_000) },
+        when_busy: WhenBusy::Queue,
         workspace: Some(Workspace {
             archive: Digest::of(b"archive"),
             bytes: 10_240,
@@ -200,7 +201,7 @@ fn shown() -> Event {
         name: name.to_owned(),
     });
     let message = Message::new(Author::Person("person:local".to_owned()), "Look.".to_owned());
-    Event::Said(Arc::new(Message { pictures: pictures.into(), ..message }))
+    Event::Said(Arc::new(Message { pictures: pictures.into(), after_turn: true, ..message }))
 }
 
 fn reply(parts: Vec<Part>, stop: Stop, usage: Usage) -> Arc<Reply> {

@@ -48,6 +48,7 @@ pub(super) async fn run(remote: &Remote<'_>, run: Run) -> Outcome<u8> {
             .map(|text| AttachedText { name: STDIN.to_owned(), text })
             .collect(),
         limits: limits(run.limits),
+        ..CreateSession::default()
     };
     let once = uuid::Uuid::new_v4().to_string();
     let opening = remote.client.post_once::<SessionInfo>("/v1/sessions", &request, &once);
@@ -144,7 +145,7 @@ pub(super) async fn say(
     context: Option<String>,
 ) -> Outcome {
     let data = context.into_iter().map(|text| AttachedText { name: STDIN.to_owned(), text });
-    let message = SendMessage { text, data: data.collect() };
+    let message = SendMessage { text, data: data.collect(), when_busy: None };
     Ok(remote.client.command(&format!("/v1/sessions/{session}/messages"), &message).await?)
 }
 

@@ -361,6 +361,7 @@ fn chosen(
     config.steps_max =
         asked.limits.steps_max.map_or(config.steps_max, |it| it.min(config.steps_max));
     config.narrow(limit_of(asked.limits));
+    config.when_busy = outrigger_server::when_busy(asked.when_busy);
     match (&asked.model, &mut model) {
         (None, _) => {}
         (Some(name), ModelChoice::Provider(model)) => model.name.clone_from(name),

@@ -6,7 +6,7 @@
 
 use outrigger_agent::{
     Approvals, Author, Limit, Message, ModelSpec, Role, SessionId, Spec, TurnEnd, TurnLimits,
-    Workspace,
+    WhenBusy, Workspace,
 };
 use outrigger_engine::{
     EmbeddedHost, Engine, Feed, Host, Parts, SandboxConfig, SystemClock, workspace,
@@ -170,6 +170,7 @@ async fn spec(blobs: &dyn Blobs) -> Outcome<Spec> {
         soft: Limit::NONE,
         turn: TurnLimits { steps_max: u64::MAX, wall_ms_max: 3_600_000 },
         approvals: Approvals::default(),
+        when_busy: WhenBusy::default(),
         workspace: Some(Workspace {
             archive,
             bytes,
