@@ -25,9 +25,11 @@ impl State {
         match &record.event {
             Event::Opened(spec) => self.opened(spec),
             Event::Said(message) if message.after_turn && self.goes_on() => {
+                self.heard.note(message.request.as_ref(), record.at_ms);
                 self.after_turn.push(Item::Message(Arc::clone(message)));
             }
             Event::Said(message) => {
+                self.heard.note(message.request.as_ref(), record.at_ms);
                 self.enqueue(Item::Message(Arc::clone(message)));
                 if let Some(turn) = &mut self.turn {
                     // What can't go on can't be steered: this begins the next turn.

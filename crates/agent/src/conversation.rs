@@ -159,13 +159,18 @@ pub struct Message {
     /// Whether it begins a turn of its own where one runs, instead of steering that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub after_turn: bool,
+    /// The request that it came with, where that has a name: what comes again under the same one
+    /// was said before ([`State::has_heard`](crate::State::has_heard)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Digest>,
 }
 
 impl Message {
-    /// One without pictures.
+    /// One without pictures, of no request that has a name.
     #[must_use]
     pub fn new(author: Author, text: String) -> Self {
-        Self { author, text, pictures: Vec::new(), after_turn: false }
+        let (pictures, after_turn, request) = (Vec::new(), false, None);
+        Self { author, text, pictures, after_turn, request }
     }
 
     /// Bytes of text that take as many tokens as all of it.

@@ -25,6 +25,7 @@ mod effect;
 mod effects;
 mod event;
 mod fork;
+mod heard;
 mod ids;
 pub mod json;
 mod labels;

@@ -12,6 +12,10 @@ pub const CALLS_PER_REPLY_MAX: usize = 128;
 pub const SAME_CALL_MAX: u32 = 4;
 /// One message of a person, a file or standard input.
 pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// How long the name of a request is remembered by which something was said.
+pub const REQUEST_KEPT_MS: u64 = 48 * 60 * 60 * 1_000;
+/// How many of them at most; the oldest are forgotten first.
+pub const REQUESTS_KEPT_MAX: usize = 10_000;
 /// One picture: 5 MiB in base64, which is what Anthropic and Bedrock take at the most.
 pub const PICTURE_BYTES_MAX: u64 = (5 << 20) / 4 * 3;
 /// Columns or rows of one: Anthropic refuses more.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::assignment::assignment;
 use crate::context::Context;
 use crate::effects::Effects;
+use crate::heard::HeardRequests;
 use crate::round::Round;
 use crate::sandboxes::Sandboxes;
 use crate::sharing::Sharing;
@@ -65,6 +66,8 @@ pub struct State {
     pub(crate) noted: u64,
     #[serde(default)]
     pub(crate) sharing: Sharing,
+    #[serde(default, skip_serializing_if = "HeardRequests::is_empty")]
+    pub(crate) heard: HeardRequests,
 }
 
 impl State {
@@ -164,6 +167,13 @@ impl State {
     #[must_use]
     pub fn ended(&self) -> Option<&TurnEnd> {
         self.ended.as_ref()
+    }
+
+    /// Whether something was said by a request of that name within the last two days
+    /// ([`limits::REQUEST_KEPT_MS`](crate::limits::REQUEST_KEPT_MS)).
+    #[must_use]
+    pub fn has_heard(&self, request: &Digest) -> bool {
+        self.heard.has(request)
     }
 
     /// Whether the session was ended for good.

@@ -7,7 +7,7 @@ use utoipa::IntoParams;
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "it is a description")]
 pub(crate) struct Idempotency {
-    /// The same key makes one session, however often it comes.
+    /// The same key makes or says one thing, however often it comes.
     #[param(rename = "Idempotency-Key")]
     key: Option<String>,
 }

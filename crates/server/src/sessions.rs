@@ -154,10 +154,12 @@ pub fn session_name(of: &[&[u8]]) -> SessionId {
 }
 
 /// Says something to the agent: begins a turn. Where one runs, it becomes of it what the message
-/// or the session says: it steers that one, waits for its end, stops it, or is refused.
+/// or the session says: it steers that one, waits for its end, stops it, or is refused. What comes
+/// again under the same idempotency key within two days was said, and is answered as at first.
 #[utoipa::path(post, path = "/v1/sessions/{id}/messages",
     operation_id = "send_message", tag = "sessions",
-    params(("id" = String, Path, description = "The session")), request_body = SendMessage,
+    params(("id" = String, Path, description = "The session"), Idempotency),
+    request_body = SendMessage,
     responses(
         (status = 202, description = "It is written down, and the agent hears it"),
         ChangeProblems,
@@ -166,6 +168,7 @@ pub(crate) async fn say(
     Extract(server): Extract<Server>,
     person: Person,
     Name(session): Name,
+    headers: HeaderMap,
     Body(said): Body<SendMessage>,
 ) -> Result<StatusCode, RequestError> {
     if said.text.trim().is_empty() {
@@ -174,7 +177,10 @@ pub(crate) async fn say(
     }
     let session = server.session(&person, &session, AccessAction::Speak).await?;
     let data = said.data.into_iter().map(|it| Message::new(Author::Untrusted(it.name), it.text));
-    let said_by = Message::new(Author::Person(person.name), said.text);
+    let key = headers.get("idempotency-key");
+    // Two people may choose the same one.
+    let request = key.map(|key| Digest::of(&[person.name.as_bytes(), key.as_bytes()].join(&b'\n')));
+    let message = Message { request, ..Message::new(Author::Person(person.name), said.text) };
     let state = server.parts.engine.state(&session).await?;
     let usual = state.spec().map_or(WhenBusy::Steer, |spec| spec.when_busy);
     let asked = match (usual, said.when_busy) {
@@ -182,7 +188,7 @@ pub(crate) async fn say(
         (WhenBusy::Refuse, _) | (_, None) => usual,
         (_, Some(asked)) => when_busy(asked),
     };
-    server.parts.engine.say_all(&session, data.chain([said_by]).collect(), asked).await?;
+    server.parts.engine.say_all(&session, data.chain([message]).collect(), asked).await?;
     woken(&server, &session).await
 }
 

@@ -92,3 +92,10 @@ fn a_turn_that_waits_for_its_provider_of_format_10() {
     let shown = [7, 10, 13];
     check(include_str!("../golden/v10.jsonl"), &shown, &expect_file!["../golden/v10.state.txt"]);
 }
+
+#[test]
+fn a_message_of_a_named_request_of_format_10() {
+    // Said by one request, and by another one after the first is forgotten.
+    let (shown, state) = ([2, 5], expect_file!["../golden/v10-request.state.txt"]);
+    check(include_str!("../golden/v10-request.jsonl"), &shown, &state);
+}

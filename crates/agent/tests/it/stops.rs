@@ -261,7 +261,8 @@ fn what_is_said_for_after_a_turn_begins_the_next_one() {
         reply "Done." []
         message "Then the docs."
         reply "And the docs." []
-    "#]].assert_eq(&bench.conversation());
+    "#]]
+    .assert_eq(&bench.conversation());
     // Where nothing runs there is nothing to wait for.
     bench.append(said_after_turn("And now?"));
     bench.reply(answer("Nothing."));

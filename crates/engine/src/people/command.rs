@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Says several things, or none of them. Where a turn runs it becomes of them what `asked`
-    /// says.
+    /// says. Nothing is said where one of them came with a request that was heard before.
     ///
     /// # Errors
     /// As [`Engine::say`]; and a turn that runs, where that is refused.
@@ -99,6 +99,7 @@ impl Engine {
         asked: WhenBusy,
     ) -> Result<(), Error> {
         let shown = messages.iter().flat_map(|it| it.pictures.clone()).collect::<Vec<_>>();
+        let requests = messages.iter().filter_map(|it| it.request.clone()).collect::<Vec<_>>();
         let by = messages.iter().find_map(|it| match &it.author {
             Author::Person(by) => Some(by.clone()),
             Author::Agent(_) | Author::Untrusted(_) | Author::Trusted(_) => None,
@@ -107,6 +108,9 @@ impl Engine {
         let said = messages.into_iter().map(|it| said(Message { after_turn, ..it }));
         let said = said.collect::<Result<Vec<_>, _>>()?;
         self.commands(session, |state| {
+            if requests.iter().any(|request| state.has_heard(request)) {
+                return Ok(Vec::new());
+            }
             let model = state.spec().map_or("", |spec| &spec.model.name);
             ensure_shown(model, state.pictures(), &shown)?;
             ensure_open(session, state)?;
@@ -254,6 +258,9 @@ impl Engine {
         for _ in 0..limits::CONFLICTS_MAX {
             let state = self.state(session).await?;
             let events = events(&state)?;
+            if events.is_empty() {
+                return Ok(());
+            }
             let at_ms = self.parts.clock.now_ms();
             let after = state.seq();
             let state = events.iter().fold(state, |state, event| {

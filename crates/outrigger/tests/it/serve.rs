@@ -425,6 +425,11 @@ fn goes_on_where_it_was(world: World) {
         let events = served.events(&session);
         events.last().filter(|last| last["sandbox"] == "work").map(drop)
     });
+    let said = json!({ "text": "And this.", "data": [{ "name": "log", "text": "x" }] });
+    let say = |served: &Served| {
+        served.post_with(&format!("/v1/sessions/{session}/messages"), &said, &KEY).0
+    };
+    assert_eq!((say(&served), say(&served)), (202, 202));
     let Served { world, mut process, .. } = served;
     process.signal(Signal::KILL);
     drop(process);
@@ -446,11 +451,15 @@ fn goes_on_where_it_was(world: World) {
     let script = world.script(&[Turn(&[shell(gate)])]);
     let served = Served::new(world, &dir, &script);
     until("it is driven again", || (served.status(&session) == "running").then_some(()));
+    assert_eq!(say(&served), 202, "whoever heard no answer asks again");
     served.world.beside(&session, &["touch", "/workspace/go"]);
     served.await_status(&session, "answered");
     let events = served.events(&session);
     let outputs = events.iter().filter_map(|event| event["text"].as_str());
     assert_eq!(outputs.filter(|text| text.contains("went on")).count(), 1, "{events:#?}");
+    let texts =
+        ["And this.", "x"].map(|text| events.iter().filter(|it| it["text"] == text).count());
+    assert_eq!(texts, [1, 1], "what was said once stands there once: {events:#?}");
 }
 
 #[test]

@@ -201,7 +201,9 @@ fn shown() -> Event {
         name: name.to_owned(),
     });
     let message = Message::new(Author::Person("person:local".to_owned()), "Look.".to_owned());
-    Event::Said(Arc::new(Message { pictures: pictures.into(), after_turn: true, ..message }))
+    let request = Some(Digest::of(b"request"));
+    let message = Message { pictures: pictures.into(), after_turn: true, request, ..message };
+    Event::Said(Arc::new(message))
 }
 
 fn reply(parts: Vec<Part>, stop: Stop, usage: Usage) -> Arc<Reply> {
@@ -288,7 +290,7 @@ fn turn() -> Vec<Event> {
     let place = Place {
         sandbox: "work".to_owned(),
         generation: "g-1".to_owned(),
-        exec: "golden-9".to_owned(),
+        exec: "golden-10".to_owned(),
     };
     let answer = Answer::Approved { rule_set: rule_set(), seen: None, standing: None };
     let done = vec![Part::Text("Built.".to_owned())];
