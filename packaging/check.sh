@@ -30,9 +30,11 @@ jq -r '"groups: [{ name: dashboard, rules: [", (.. | objects | select(has("expr"
     | "{ record: a, expr: \(tojson) },"), "] }]"' grafana/outrigger.json > "$room/dashboard.yml"
 promtool check rules --lint=none "$room/dashboard.yml"
 # Nothing is drawn that the server does not say.
-known='up|outrigger_(http_requests_total|sessions|approvals|spent_total|reserved)'
+known='up|outrigger_(http_requests_total|http_request_duration_seconds_bucket|sessions|approvals)'
+known="$known|outrigger_(spent_total|reserved|spans_total|spans_waiting)"
+known="$known|gen_ai_(client_operation|execute_tool)_duration_seconds_(bucket|count)"
 jq -r '.. | objects | .expr? // empty' grafana/outrigger.json | cat - prometheus/alerts.yml |
-    grep -oE '\b(outrigger_[a-z_]+|up)\{' | tr -d '{' | sort -u > "$room/used"
+    grep -oE '\b((outrigger|gen_ai)_[a-z_]+|up)\{' | tr -d '{' | sort -u > "$room/used"
 if grep -vxE "$known" "$room/used"; then
     echo "there is no such metric" >&2
     exit 1

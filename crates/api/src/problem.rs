@@ -22,6 +22,9 @@ pub struct ProblemDetails {
     pub hints: Vec<String>,
     /// Whether the same request may succeed later.
     pub retryable: bool,
+    /// The id of the request, which the server's log has as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 /// Kinds of problems. They are stable; more may come.

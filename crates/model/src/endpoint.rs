@@ -239,7 +239,8 @@ fn parse(base_url: &str) -> Result<(Url, String), Error> {
 }
 
 /// Whether a host of a URL is this machine.
-fn is_here(host: &str) -> bool {
+#[must_use]
+pub fn is_here(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

@@ -4,7 +4,7 @@
 //! follow a redirect, use a proxy from the environment, or let the HTTP library retry.
 
 use async_trait::async_trait;
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Request, Response, Url, redirect, retry};
 use std::error::Error as _;
 use std::fmt::Debug;
@@ -152,19 +152,52 @@ impl HttpClient {
         Err(error(sentence(&said).to_owned()))
     }
 
-    /// Posts an object, and gives the status of the answer.
+    /// Posts a text of JSON, with these headers besides. Of the answer so many bytes are read.
     ///
     /// # Errors
-    /// A sentence that does not quote the address.
-    pub async fn post(&self, url: &str, object: &serde_json::Value) -> Result<u16, String> {
+    /// A sentence that quotes neither the address nor the value of a header.
+    pub async fn post(
+        &self,
+        url: &str,
+        headers: &[(String, String)],
+        json: String,
+        answer_bytes_max: usize,
+    ) -> Result<PostAnswer, String> {
         let url = Url::parse(url).map_err(|_| "its address is no URL".to_owned())?;
         let mut request = Request::new(Method::POST, url);
-        let json = HeaderValue::from_static("application/json");
-        request.headers_mut().insert(CONTENT_TYPE, json);
-        *request.body_mut() = Some(object.to_string().into());
-        let answer = self.execute(request).await.map_err(SendError::words)?;
-        Ok(answer.status().as_u16())
+        let kind = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(CONTENT_TYPE, kind);
+        for (name, value) in headers {
+            let named = HeaderName::from_bytes(name.as_bytes()).ok();
+            let header = named.zip(HeaderValue::from_str(value).ok());
+            let (key, value) =
+                header.ok_or_else(|| format!("the header `{name}` can't be sent"))?;
+            request.headers_mut().insert(key, value);
+        }
+        *request.body_mut() = Some(json.into());
+        let mut answer = self.execute(request).await.map_err(SendError::words)?;
+        let wait = answer.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok());
+        let retry_after_seconds = wait.and_then(|wait| wait.parse().ok());
+        let (status, mut body) = (answer.status().as_u16(), Vec::new());
+        while body.len() < answer_bytes_max
+            && let Ok(Some(piece)) = answer.chunk().await
+        {
+            body.extend_from_slice(&piece);
+        }
+        body.truncate(answer_bytes_max);
+        Ok(PostAnswer { status, retry_after_seconds, body })
     }
+}
+
+/// What was answered to a [`HttpClient::post`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostAnswer {
+    /// The status.
+    pub status: u16,
+    /// How long it is to be left alone, where the host says that in seconds.
+    pub retry_after_seconds: Option<u64>,
+    /// The beginning of its body.
+    pub body: Vec<u8>,
 }
 
 /// What the gate says of a request, without who says it.

@@ -44,7 +44,7 @@ pub use api::Api;
 pub use client::Client;
 pub use endpoint::Endpoint;
 pub use error::{Error, ProviderFailure};
-pub use http::{Gateway, HttpClient, HttpError, SendError, http};
+pub use http::{Gateway, HttpClient, HttpError, PostAnswer, SendError, http};
 pub use key::Key;
 pub use listing::{ListedModel, list};
 pub use picture::PictureBytes;

@@ -17,6 +17,7 @@ mod retention;
 mod sandbox;
 mod schedule;
 mod skills;
+mod telemetry;
 mod tools;
 
 use outrigger_agent::{Approvals, Limit, WhenBusy};
@@ -35,6 +36,7 @@ use self::model::Tokens;
 use self::oidc::OidcFile;
 use self::range::Whole;
 use self::sandbox::SandboxFiles;
+use self::telemetry::TelemetryFile;
 use self::tools::{ServerFile, ServerName};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::network::Words;
@@ -50,6 +52,7 @@ pub(crate) use self::provider::Provider;
 pub(crate) use self::retention::{Retention, RetentionFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
 pub(crate) use self::skills::Skills;
+pub(crate) use self::telemetry::Collector;
 pub(crate) use self::tools::{Server, Way};
 
 /// A configuration file of Outrigger. Every key may be absent.
@@ -66,6 +69,7 @@ pub(crate) struct File {
     pub(crate) workspace: WorkspaceFile,
     pub(crate) policy: PolicyFile,
     pub(crate) oidc: OidcFile,
+    pub(crate) telemetry: TelemetryFile,
     pub(crate) budget: BudgetFile,
     pub(crate) memory: MemoryFile,
     pub(crate) skills: Skills,
@@ -212,6 +216,8 @@ pub(crate) struct Config {
     pub(crate) policy: Policy,
     /// Where people have accounts, if anywhere.
     pub(crate) oidc: Option<Oidc>,
+    /// Where traces go.
+    pub(crate) telemetry: TelemetryFile,
     pub(crate) budget: Budget,
     /// How much memory and skills may take.
     pub(crate) quotas: Quotas,
@@ -303,6 +309,7 @@ impl Config {
             notify,
             policy: _,
             oidc,
+            telemetry,
             memory,
             skills,
             retention,
@@ -311,6 +318,7 @@ impl Config {
             budget: _,
         } = file;
         self.oidc = Oidc::of(oidc)?.or(self.oidc.take());
+        self.telemetry.absorb(telemetry);
         self.skills.absorb(skills);
         memory.absorb_into(&mut self.quotas);
         self.retention.absorb(&retention);
@@ -390,6 +398,7 @@ impl Config {
         };
         let of_servers = self.tools.values().flat_map::<Vec<_>, _>(of_server);
         let own = self.oidc.iter().filter_map(|oidc| oidc.secret_env.clone());
+        let own = own.chain(self.telemetry.headers_env.values().cloned());
         let sealed = own.chain([SEALED_KEYS.to_owned()]);
         usual.chain(self.model.api_key_env.clone()).chain(of_servers).chain(sealed).collect()
     }
@@ -433,6 +442,7 @@ impl Default for Config {
             dependency_bytes_max: limits::DEPENDENCY_BYTES_DEFAULT,
             policy: Policy::default(),
             oidc: None,
+            telemetry: TelemetryFile::default(),
             budget: Budget::default(),
             quotas: self::memory::DEFAULT,
             skills: Skills::default(),

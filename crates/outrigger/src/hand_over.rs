@@ -13,7 +13,7 @@ use crate::config::{Config, ModelFile, SEALED_KEYS};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::network::{ORGANISATION, caller};
 use crate::paths::Paths;
-use crate::{models, outside, sealed_keys, signed_in};
+use crate::{models, outside, sealed_keys, signed_in, telemetry};
 
 /// By the variables in which keys are, where each is sent.
 type Places = BTreeMap<String, Vec<SecretPlace>>;
@@ -63,7 +63,7 @@ fn places(config: &Config, asked: ModelFile) -> Places {
     file.overlay(asked);
     let mut places = Places::new();
     let all = models::keyed(&file).into_iter().chain(outside::keyed(config));
-    for (variable, place) in all.chain(signed_in::keyed(config)) {
+    for (variable, place) in all.chain(signed_in::keyed(config)).chain(telemetry::keyed(config)) {
         let known: &mut Vec<SecretPlace> = places.entry(variable).or_default();
         match known.iter_mut().find(|known| known.grant == place.grant) {
             // A model's, which goes into the usual headers.

@@ -303,3 +303,21 @@ pub(crate) const PERSON_SNAPSHOTS_MAX: usize = 64;
 pub(crate) const SANDBOX_BEGIN_MS_MAX: u64 = 600_000;
 /// Commands of a sandbox of which it is known in which life it was begun, the newest.
 pub(crate) const EXEC_LIVES_MAX: usize = 4_096;
+/// Spans that wait to be sent to a collector; what comes beyond it is dropped and counted.
+pub(crate) const SPANS_QUEUED_MAX: usize = 8_192;
+/// What they take together.
+pub(crate) const SPAN_BYTES_QUEUED_MAX: usize = 16 << 20;
+/// Spans of one request to a collector.
+pub(crate) const SPANS_PER_REQUEST_MAX: usize = 512;
+/// Of the spans of a request, from where on no other comes along.
+pub(crate) const EXPORT_BYTES_MAX: usize = 1 << 20;
+/// What is read of a collector's answer.
+pub(crate) const EXPORT_ANSWER_BYTES_MAX: usize = 64 << 10;
+/// From asking a collector until it is asked again, in milliseconds: what OpenTelemetry has.
+pub(crate) const EXPORT_MS_MAX: u64 = 10_000;
+/// Before a collector is asked again, the first time; it doubles.
+pub(crate) const EXPORT_RETRY_MS: u64 = 500;
+/// Up to this, also where the collector wants more.
+pub(crate) const EXPORT_RETRY_MS_MAX: u64 = 30_000;
+/// For what still waits when the server ends, in milliseconds.
+pub(crate) const EXPORT_FLUSH_MS_MAX: u64 = 2_000;

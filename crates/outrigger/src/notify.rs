@@ -66,7 +66,7 @@ async fn post(paths: &Paths, url: &str, what: &Value) -> Result<(), String> {
     let grant = Grant { methods: vec!["POST".to_owned()], ..caller::grant(&server) };
     let called = caller::call_for(paths, vec![grant], Vec::new()).await;
     let (http, _) = called.map_err(|failure| failure.message)?;
-    match http.post(url, what).await? {
+    match http.post(url, &[], what.to_string(), 0).await?.status {
         200..=299 => Ok(()),
         status => Err(format!("it answered {status}")),
     }

@@ -14,20 +14,17 @@ use outrigger_sandbox::{DiskOrigin, Sandbox, SandboxId};
 use outrigger_tools::outside::{
     DeclaredEffect, Fault, Offer, Outside, OutsideCall, ToolAnswer, ToolListing,
 };
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::compose::{Backends, Servers};
 use crate::config::{Config, Server, Way};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::limits;
-use crate::network::caller;
 use crate::paths::Paths;
 use crate::project_servers::ServerContent;
 use crate::show::{self, Tone, word};
+use crate::{header_keys, limits};
 
-use keys::HeaderKey;
 use pins::Heard;
 
 pub(crate) use keys::keyed;
@@ -56,28 +53,14 @@ pub(crate) async fn servers(paths: &Paths, config: &Config) -> Outcome<Servers> 
 
 /// A server by the gate, which has its keys; the inner error is why there is none.
 async fn http(paths: &Paths, server: &Server, url: &ServerUrl) -> Outcome<Result<Http, String>> {
-    let (mut secrets, mut texts) = (BTreeMap::new(), Vec::new());
-    for (header, variable, before) in keys::headers(server) {
-        match keys::of(variable, url.server()) {
-            Err(detail) => return Ok(Err(detail)),
-            Ok(HeaderKey::Word(word)) => texts.push((header, before.to_owned() + &word, None)),
-            Ok(HeaderKey::Sealed { scheme, sealed }) => {
-                texts.push((header, before.to_owned() + &scheme, Some(variable)));
-                secrets.insert(variable, *sealed);
-            }
-        }
-    }
-    let called = caller::call(paths, url.server(), secrets.into_values().collect()).await;
-    let (http, placeholders) = match called {
-        Ok(called) => called,
-        Err(failure) => return Ok(Err(failure.message)),
+    let keys: Vec<_> = keys::headers(server).collect();
+    let (http, texts) = match header_keys::client(paths, url.server(), &keys).await {
+        Ok(client) => client,
+        Err(detail) => return Ok(Err(detail)),
     };
-    let mut headers = Vec::new();
-    for (header, text, variable) in texts {
-        let placeholder = variable.and_then(|variable| placeholders.get(variable));
-        let text = text + placeholder.map_or("", String::as_str);
-        headers.push(Header::new(header, &text).map_err(|error| named(server, &error))?);
-    }
+    let header = |(name, text): &(String, String)| Header::new(name, text);
+    let headers: Result<_, _> = texts.iter().map(header).collect();
+    let headers = headers.map_err(|error| named(server, &error))?;
     Ok(Ok(Http::new(url, headers, http)))
 }
 

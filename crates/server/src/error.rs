@@ -107,10 +107,12 @@ impl IntoResponse for RequestError {
             detail: self.detail,
             hints: self.hints,
             retryable: self.retryable,
+            request_id: None,
         };
-        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        // `requests.rs` writes it down, with the id of the request.
         let kind = HeaderValue::from_static("application/problem+json");
-        let mut response = (status, [(header::CONTENT_TYPE, kind)], body).into_response();
+        let mut response = (status, [(header::CONTENT_TYPE, kind)]).into_response();
+        response.extensions_mut().insert(problem);
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, CHALLENGE);
         }

@@ -67,3 +67,11 @@ pub const CLOSE_REASON_BYTES_MAX: usize = 120;
 pub const SIGN_IN_MS_MAX: u64 = 10 * 60 * 1_000;
 /// Of the address of a page that a login leads to: it stands in a cookie.
 pub const NEXT_BYTES_MAX: usize = 1_000;
+/// How often it is looked what sessions did, for traces and metrics.
+pub const TRACES_LOOK_MS: u64 = 500;
+/// Sessions that are known for that; beyond it those that wait are forgotten, and read again.
+pub const TRACED_SESSIONS_MAX: usize = 20_000;
+/// Names of models and tools that make series of metrics; what comes after them is `other`.
+pub const METRIC_NAMES_MAX: usize = 200;
+/// Of the id of a request that comes with one.
+pub const REQUEST_ID_CHARS_MAX: usize = 64;

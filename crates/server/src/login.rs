@@ -89,8 +89,11 @@ pub(crate) async fn admit(
 ) -> Response {
     match person(&server, &request.headers().clone()).await {
         Ok(person) => {
-            request.extensions_mut().insert(person);
-            next.run(request).await
+            request.extensions_mut().insert(person.clone());
+            let mut response = next.run(request).await;
+            // For what is told of the request.
+            response.extensions_mut().insert(person);
+            response
         }
         Err(error) => error.into_response(),
     }

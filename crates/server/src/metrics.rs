@@ -8,10 +8,13 @@ use outrigger_agent::{AccountId, Measure};
 use outrigger_api::SessionGroup;
 use prometheus_client::encoding::text::encode;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
-use crate::counters::{GroupLabels, MeasureLabels, RequestLabels};
+use crate::counters::{
+    Counters, ExportLabels, GroupLabels, MeasureLabels, RequestLabels, RouteLabels,
+};
 use crate::problems::ReadProblems;
-use crate::{RequestError, Server, convert};
+use crate::{ExportCounts, RequestError, Server, convert};
 
 const OPEN_METRICS: (HeaderName, HeaderValue) = (
     header::CONTENT_TYPE,
@@ -26,8 +29,11 @@ pub(crate) async fn count(
 ) -> Response {
     let method = request.method().to_string();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let begun = Instant::now();
     let response = next.run(request).await;
     let (route, status) = (route.unwrap_or_default(), response.status().as_u16());
+    let labels = RouteLabels { method: method.clone(), route: route.clone() };
+    server.counters.durations.get_or_create(&labels).observe(begun.elapsed().as_secs_f64());
     let labels = RequestLabels { method, route, status };
     server.counters.requests.get_or_create(&labels).inc();
     response
@@ -64,8 +70,17 @@ pub(crate) async fn scrape(
         let gauge = counters.reserved.get_or_create_owned(&labels);
         gauge.set(i64::try_from(reserved).unwrap_or(i64::MAX));
     }
+    export(counters, server.parts.observer.exports().unwrap_or_default());
     let mut text = String::new();
     let registry = counters.registry.lock().expect("nobody panics while they hold it");
     encode(&mut text, &registry).expect("a string takes all that is written");
     Ok(([OPEN_METRICS], text))
+}
+
+fn export(counters: &Counters, counts: ExportCounts) {
+    for (outcome, count) in [("exported", counts.exported), ("dropped", counts.dropped)] {
+        let counter = counters.exports.get_or_create_owned(&ExportLabels { outcome });
+        counter.inner().store(count, Ordering::Relaxed);
+    }
+    counters.exports_waiting.set(i64::try_from(counts.waiting).unwrap_or(i64::MAX));
 }

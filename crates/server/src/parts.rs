@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    AgentCatalog, LoginProvider, SandboxHost, SecretStore, SessionChanges, SessionDisks,
+    AgentCatalog, LoginProvider, Observer, SandboxHost, SecretStore, SessionChanges, SessionDisks,
     SessionHost, SnapshotStore,
 };
 
@@ -51,6 +51,8 @@ pub struct Services {
     pub secrets: Arc<dyn SecretStore>,
     /// Knows people by an account elsewhere.
     pub logins: Arc<dyn LoginProvider>,
+    /// Is told what it did.
+    pub observer: Arc<dyn Observer>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// By which addresses the server is reached.

@@ -16,8 +16,8 @@ use crate::page::Files;
 use crate::sandboxes::{execs, snapshots};
 use crate::{
     RequestError, Server, agents, approvals, audit, budgets, changes, checkpoints, device, events,
-    files, journal, limits, login, memory, metrics, page, people, proposals, rules, sandboxes,
-    secrets, sessions, sign_in, workspaces,
+    files, journal, limits, login, memory, metrics, page, people, proposals, requests, rules,
+    sandboxes, secrets, sessions, sign_in, workspaces,
 };
 
 /// What stands above the generated parts of the document.
@@ -197,7 +197,8 @@ pub(crate) fn router(server: Server) -> Router {
             RequestError::new(ProblemCode::MethodNotAllowed, "this address takes no such method")
         })
         .layer(DefaultBodyLimit::max(limits::REQUEST_BYTES_MAX))
-        .layer(from_fn_with_state(server, login::of_ours))
+        .layer(from_fn_with_state(server.clone(), login::of_ours))
+        .layer(from_fn_with_state(server, requests::observe))
         .layer(map_response(async |mut response: Response| {
             for (name, value) in page::HEADERS {
                 response.headers_mut().insert(name, value);

@@ -1,9 +1,9 @@
 //! Sessions: listed, opened, spoken to, stopped.
 
-use axum::Json;
 use axum::extract::State as Extract;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use outrigger_agent::{Author, Digest, Message, SessionId, WhenBusy};
 use outrigger_api::limits::{PAGE_SESSIONS_DEFAULT, PAGE_SESSIONS_MAX};
 use outrigger_api::{
@@ -132,7 +132,9 @@ pub(crate) async fn create(
     server.parts.host.create(&person.name, &session, request).await?;
     let info = server.shown(&person, &session).await?;
     let location = format!("/v1/sessions/{session}");
-    Ok((StatusCode::CREATED, [("location", location)], Json(info)).into_response())
+    // For what is told of the request.
+    let session = Extension(session);
+    Ok((StatusCode::CREATED, session, [("location", location)], Json(info)).into_response())
 }
 
 /// A name of a session: of the key, else of chance.

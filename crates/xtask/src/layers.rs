@@ -42,6 +42,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("model", Floor::At(2)),
     ("audit", Floor::At(2)),
     ("api", Floor::At(2)),
+    ("telemetry", Floor::At(2)),
     ("attack", Floor::At(3)),
     ("client", Floor::At(3)),
     ("store", Floor::At(3)),

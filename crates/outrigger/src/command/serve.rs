@@ -7,11 +7,14 @@ mod agents;
 mod changes;
 mod context;
 mod disks;
+mod exporter;
 mod failure;
 mod files;
 mod host;
 mod jobs;
+mod log;
 mod marks;
+mod observation;
 mod sandboxes;
 mod secrets;
 mod sign_in;
@@ -42,6 +45,8 @@ use agents::ServedAgents;
 use context::ServeContext;
 use disks::Disks;
 use host::Host;
+use log::{LogFormat, ServerLog};
+use observation::Observation;
 use sandboxes::PersonSandboxes;
 use secrets::HostSecrets;
 use sign_in::HostLogins;
@@ -69,6 +74,16 @@ pub(crate) struct Serve {
     pub(crate) model: Model,
     #[command(flatten)]
     pub(crate) output: Output,
+    /// What it says on standard error while it runs: lines for people, or an object in JSON for
+    /// each request and for each thing that a session did.
+    #[arg(
+        long,
+        value_enum,
+        default_value = "text",
+        value_name = "FORMAT",
+        help_heading = "Output"
+    )]
+    log_format: LogFormat,
     /// It listens there already.
     #[arg(skip)]
     listener: Option<TcpListener>,
@@ -138,8 +153,9 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let listener = listener.transpose().map_err(failed)?;
     let listener = listener.ok_or_else(|| Failure::new(Kind::Usage, "nothing was listened on"))?;
     let screen = Screen::new(asked.output);
+    let log = ServerLog::new(asked.log_format, asked.output);
     let origins = asked.origins(listener.local_addr().map_err(failed)?);
-    let context = Arc::new(context(paths, &asked, &origins, &screen).await?);
+    let context = Arc::new(context(paths, &asked, &origins, (&screen, log)).await?);
     let store = &context.store;
     let feed = Feed::default();
     let engine = compose::clerk(paths, &context.config, store)?.with_feed(feed.clone());
@@ -149,6 +165,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let triggers = Triggers::new(Arc::clone(&context), host.clone());
     let agents = ServedAgents::new(Arc::clone(&context), triggers.clone(), jobs.clone());
     let sandboxes = Arc::new(PersonSandboxes::new(Arc::clone(&context)));
+    let observation = Arc::new(Observation::new(&context)?);
     let parts = Services {
         engine,
         journal: Arc::clone(&store.journal),
@@ -168,25 +185,18 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         scratch: paths.scratch(),
         secrets: Arc::new(HostSecrets::new(Arc::clone(&context), jobs.clone())),
         logins: Arc::new(HostLogins::new(Arc::clone(&context))?),
+        observer: Arc::clone(&observation) as _,
         clock: Arc::new(SystemClock),
         origins: origins.clone(),
     };
     let link = link(store, &origins).await?;
     let (end, ends) = watch::channel(false);
     let told_to_end = told_to_end().map_err(failed)?;
-    tell(&screen, &asked, &origins, &link)?;
-    let went_on = async {
-        let went_on = host.go_on().await;
-        if went_on > 0 {
-            let sessions = show::count(went_on, "session");
-            screen.note(Tone::Detail, format!("  {sessions} went on where they were"));
-        }
-        triggers.run().await;
-    };
+    tell(log, &asked, &origins, &link)?;
     let serving = outrigger_server::serve(Server::new(parts, ends), listener);
     let stopped = async {
         told_to_end.await;
-        screen.note(Tone::Detail, ENDS);
+        log.note(Tone::Detail, ENDS);
         let _ = end.send(true);
         // A request that does not end in time ends with the process.
         let grace = std::time::Duration::from_millis(crate::limits::SERVE_GRACE_MS_MAX);
@@ -197,11 +207,24 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
             served = serving => served.map_err(failed),
             () = stopped => Ok(()),
             () = queue.work() => Ok(()),
-            () = went_on => Ok(()),
+            () = go_on(&host, &triggers, log) => Ok(()),
+            () = observation.export() => Ok(()),
         }
     };
     // The jobs are tasks of it.
-    Box::pin(tokio::task::LocalSet::new().run_until(whole)).await.map(|()| 0)
+    let served = Box::pin(tokio::task::LocalSet::new().run_until(whole)).await;
+    observation.flush().await;
+    served.map(|()| 0)
+}
+
+/// Goes on with what a server before left, and then hears triggers.
+async fn go_on(host: &Host, triggers: &Triggers, log: ServerLog) {
+    let went_on = host.go_on().await;
+    if went_on > 0 {
+        let sessions = show::count(went_on, "session");
+        log.note(Tone::Detail, &format!("  {sessions} went on where they were"));
+    }
+    triggers.run().await;
 }
 
 /// Over when this process is told to end, from now on.
@@ -221,7 +244,7 @@ async fn context(
     paths: &Paths,
     asked: &Serve,
     origins: &Origins,
-    screen: &Screen,
+    (screen, log): (&Screen, ServerLog),
 ) -> Outcome<ServeContext> {
     let mut config = Config::load(paths.configs(), &asked.model, asked.limits)?;
     config.reach(&asked.net)?;
@@ -232,7 +255,7 @@ async fn context(
     })?;
     if matches!(model, ModelChoice::Unset) {
         let text = "! no model is chosen: `outrigger init` says which there are; then begin anew";
-        screen.note(Tone::Warning, text);
+        log.note(Tone::Warning, text);
     }
     let tree = workspace::tree(&dir)?;
     // Who begins the server is the last who can be asked.
@@ -242,7 +265,7 @@ async fn context(
     task::give_back(paths, &config, &store).await?;
     let rules = store.rules(paths)?;
     let page = origins.first().to_owned();
-    Ok(ServeContext { paths: paths.clone(), config, model, dir, store, rules, page })
+    Ok(ServeContext { paths: paths.clone(), config, model, dir, store, rules, page, log })
 }
 
 /// A link that logs one browser in.
@@ -253,15 +276,15 @@ async fn link(store: &compose::Store, origins: &Origins) -> Outcome<String> {
     Ok(format!("{}/login?token={}", origins.first(), made.secret))
 }
 
-fn tell(screen: &Screen, asked: &Serve, origins: &Origins, link: &str) -> Outcome {
+fn tell(log: ServerLog, asked: &Serve, origins: &Origins, link: &str) -> Outcome {
     if asked.output.json.is_some() {
         let object = json!({ "type": "serving", "url": origins.first(), "link": link });
         return show::line(&object);
     }
-    screen.note(Tone::Good, format!("● serving at {}", origins.first()));
-    screen.note(Tone::Detail, "  Open this link in a browser; it logs in once, within 15 minutes:");
+    log.note(Tone::Good, &format!("● serving at {}", origins.first()));
+    log.note(Tone::Detail, "  Open this link in a browser; it logs in once, within 15 minutes:");
     show::out(link)?;
-    screen.note(Tone::Detail, "  Ctrl-C ends the server. What runs goes on with the next one.");
+    log.note(Tone::Detail, "  Ctrl-C ends the server. What runs goes on with the next one.");
     Ok(())
 }
 

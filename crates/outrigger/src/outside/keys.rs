@@ -1,23 +1,14 @@
 //! The keys of servers of tools: in which headers they are sent, and to whom.
 
-use outrigger_gate::{SealedSecret, SecretPlace};
+use outrigger_gate::SecretPlace;
 use outrigger_mcp::ServerUrl;
-use outrigger_model::endpoint::ServerAddress;
 
 use crate::config::{Config, Server, Way};
+use crate::header_keys::HeaderVariable;
 use crate::network::caller;
-use crate::sealed_keys::{is_for, is_word, sealed};
-
-/// What is sent as the key of a server.
-pub(super) enum HeaderKey {
-    /// What the gate puts the key in the place of, after what stands before it.
-    Sealed { scheme: String, sealed: Box<SealedSecret> },
-    /// A word that opens nothing.
-    Word(String),
-}
 
 /// The headers with keys, each with its variable and what stands before the key.
-pub(super) fn headers(server: &Server) -> impl Iterator<Item = (&str, &str, &'static str)> {
+pub(super) fn headers(server: &Server) -> impl Iterator<Item = HeaderVariable<'_>> {
     let token = server.token_env.iter();
     let token = token.map(|variable| ("Authorization", variable.as_str(), "Bearer "));
     let others = server.headers_env.iter();
@@ -35,21 +26,4 @@ pub(crate) fn keyed(config: &Config) -> Vec<(String, SecretPlace)> {
         all.extend(headers(server).map(|(_, variable, _)| (variable.to_owned(), place.clone())));
     }
     all
-}
-
-/// The key in a variable; the error is what is wrong with it.
-pub(super) fn of(variable: &str, server: &ServerAddress) -> Result<HeaderKey, String> {
-    let text = std::env::var(variable).unwrap_or_default();
-    match sealed(variable) {
-        Some(sealed) if is_for(&sealed, server) => {
-            let scheme = if text.is_empty() { text } else { text + " " };
-            Ok(HeaderKey::Sealed { scheme, sealed: Box::new(sealed) })
-        }
-        Some(_) => Err(format!("the key in {variable} is not sent to {}", server.host)),
-        None if text.trim().is_empty() => {
-            Err(format!("the environment variable {variable} holds no key"))
-        }
-        None if is_word(&text) => Ok(HeaderKey::Word(text.trim().to_owned())),
-        None => Err(format!("the key in {variable} was not handed to the gate")),
-    }
 }

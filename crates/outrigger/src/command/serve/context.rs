@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::changes::files;
+use super::log::ServerLog;
 use crate::command::finish::{Back, Finish};
 use crate::compose::Store;
 use crate::config::{Config, ModelChoice};
@@ -29,6 +30,8 @@ pub(super) struct ServeContext {
     pub(super) rules: Arc<ConfiguredRules>,
     /// What links to its page begin with.
     pub(super) page: String,
+    /// What is said while it serves.
+    pub(super) log: ServerLog,
 }
 
 impl ServeContext {

@@ -31,7 +31,7 @@ use crate::flags::Apply;
 use crate::network::Words;
 use crate::project_file::ProjectFile;
 use crate::session::{self, Lock};
-use crate::show::{self, Screen};
+use crate::show::Screen;
 use crate::trust::{self, JudgedFile};
 use crate::waiting::{self, PendingApproval};
 use crate::{limits, notify, workspace};
@@ -200,7 +200,7 @@ impl Host {
             let Some(driving) = driving else { return };
             if let Err(error) = driving.parked(session).await {
                 // It stands as interrupted, and a person can let it go on.
-                show::failure(&Failure::from(&*error), false);
+                self.0.context.log.failure(&Failure::from(&*error));
             }
             self.tell_of(session, slot).await;
             let mut held = slot.lock().await;

@@ -26,9 +26,9 @@ use super::failure::told;
 use super::host::{Host, SessionOpening};
 use crate::agents::{self, Agent, AgentStart, StoredAgent};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::limits;
 use crate::network::SecretKeeper;
 use crate::session::{self, now_ms};
-use crate::{limits, show};
 use signature::SignedMessage;
 
 /// Where an agent is defined, as its webhook's address says it.
@@ -280,7 +280,7 @@ impl Triggers {
         let mut failed = self.0.failed.lock().expect("nobody panics while they hold it");
         let said = failed.insert(key.to_owned(), failure.message.clone());
         if said.as_ref() != Some(&failure.message) {
-            show::failure(failure, false);
+            self.0.context.log.failure(failure);
         }
     }
 }

@@ -1,0 +1,3 @@
+//! Spans of journals.
+
+mod traces;
