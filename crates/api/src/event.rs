@@ -315,6 +315,9 @@ pub struct HostFlow {
     pub host: String,
     /// The port.
     pub port: u16,
+    /// What let it pass, for example `packages` or a host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<String>,
     /// Why it was refused, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,

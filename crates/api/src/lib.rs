@@ -14,6 +14,7 @@ mod audit;
 mod budget;
 mod changes;
 mod checkpoint;
+mod egress;
 mod entry;
 mod event;
 mod exec;
@@ -41,6 +42,7 @@ pub use audit::AuditReport;
 pub use budget::{AccountInfo, AccountList, AccountPeriod, AccountStopInfo, MeasureInfo};
 pub use changes::{AppliedChanges, ApplyChanges, ChangedFile, FileChangeKind, WorkspaceChanges};
 pub use checkpoint::{CheckpointInfo, CheckpointList, ForkSession, RewindSession};
+pub use egress::{EgressInfo, EgressList};
 pub use entry::{
     ChangedEntry, EntryBlame, EntryContent, EntryDiff, EntryHistory, EntryHit, EntryHits,
     EntryInfo, EntryLine, EntryList, EntryRedaction, EntryVersion, EntryVersionState, EntryVia,

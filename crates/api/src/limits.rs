@@ -26,3 +26,7 @@ pub const EXEC_OUTPUT_BYTES_MAX: u64 = 4 << 20;
 pub const SANDBOX_LABEL_CHARS_MAX: usize = 100;
 /// After so long without use a sandbox is suspended where nobody says otherwise.
 pub const SANDBOX_IDLE_SECONDS_DEFAULT: u64 = 900;
+/// Flows that a page of what was reached has at most, but for those that were noted together.
+pub const PAGE_FLOWS_MAX: u32 = 200;
+/// Flows that it has where nobody says how many.
+pub const PAGE_FLOWS_DEFAULT: u32 = 50;

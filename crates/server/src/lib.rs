@@ -23,6 +23,8 @@ mod counters;
 mod device;
 mod device_logins;
 mod disks;
+mod egress;
+mod egress_index;
 mod error;
 mod events;
 mod files;

@@ -75,3 +75,5 @@ pub const TRACED_SESSIONS_MAX: usize = 20_000;
 pub const METRIC_NAMES_MAX: usize = 200;
 /// Of the id of a request that comes with one.
 pub const REQUEST_ID_CHARS_MAX: usize = 64;
+/// How often a journal is read for a page of what was reached.
+pub const EGRESS_READS_MAX: usize = 100;

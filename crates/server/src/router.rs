@@ -15,9 +15,9 @@ use utoipa_axum::routes;
 use crate::page::Files;
 use crate::sandboxes::{execs, snapshots};
 use crate::{
-    RequestError, Server, agents, approvals, audit, budgets, changes, checkpoints, device, events,
-    files, journal, limits, login, memory, metrics, page, people, proposals, requests, rules,
-    sandboxes, secrets, sessions, sign_in, workspaces,
+    RequestError, Server, agents, approvals, audit, budgets, changes, checkpoints, device, egress,
+    events, files, journal, limits, login, memory, metrics, page, people, proposals, requests,
+    rules, sandboxes, secrets, sessions, sign_in, workspaces,
 };
 
 /// What stands above the generated parts of the document.
@@ -97,6 +97,7 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(metrics::scrape))
         .routes(routes!(people::share))
         .routes(routes!(people::list))
+        .routes(routes!(egress::list))
         .routes(routes!(rules::list))
         .routes(routes!(rules::explain))
         .routes(routes!(rules::effect))

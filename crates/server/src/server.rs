@@ -6,6 +6,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::Services;
 use crate::counters::Counters;
 use crate::device_logins::DeviceLogins;
+use crate::egress_index::EgressIndex;
 use crate::hub::Hub;
 use crate::limits::TERMINALS_MAX;
 use crate::listing::Listing;
@@ -18,6 +19,7 @@ pub struct Server {
     pub(crate) hub: Arc<Hub>,
     pub(crate) listing: Arc<Listing>,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) egress: Arc<EgressIndex>,
     pub(crate) presence: Arc<Presence>,
     pub(crate) devices: Arc<DeviceLogins>,
     /// One for each terminal that may be open.
@@ -35,6 +37,7 @@ impl Server {
             hub: Arc::default(),
             listing: Arc::default(),
             counters: Arc::default(),
+            egress: Arc::default(),
             presence: Arc::default(),
             devices: Arc::default(),
             terminals: Arc::new(Semaphore::new(TERMINALS_MAX as usize)),

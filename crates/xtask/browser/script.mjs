@@ -19,7 +19,11 @@ export const TASK = {
   long: "Take many small steps",
   outlive: "Outlive the server",
   short: "Say something short",
+  reach: "Reach what is outside",
 };
+
+// Granted to the session that reaches it; nobody has to be there.
+export const REACHED = "http://127.0.0.2:9";
 
 // What is printed before a page is there to listen is not shown before the end, so it goes on.
 const TICKS = 'n=0; while [ ! -e /workspace/go ]; do n=$((n+1)); echo "tick $n"; sleep 0.1; done';
@@ -70,6 +74,8 @@ const TURNS = [
   in_(TASK.long, LONG_REPLIES + 1, { text: "Those were many steps." }),
   in_(TASK.outlive, 1, { calls: [shell(`${TICKS}; echo after`)] }),
   in_(TASK.outlive, 2, { text: "Nothing was lost." }),
+  in_(TASK.reach, 1, { calls: [shell(`curl -sS -m 5 ${REACHED}/; curl -sS https://refused.example/; true`)] }),
+  in_(TASK.reach, 2, { text: "I reached what I may." }),
   turn({ when: { message_contains: "Say something" }, text: "Something short." }),
 ];
 

@@ -254,10 +254,11 @@ fn turn_end(end: &TurnEnd) -> String {
     }
 }
 
-fn flow(flow: &EgressFlow) -> HostFlow {
+pub(crate) fn flow(flow: &EgressFlow) -> HostFlow {
     HostFlow {
         host: flow.host.clone(),
         port: flow.port,
+        grant: flow.grant.clone(),
         refusal: flow.refusal.clone(),
         requests: flow.requests,
         sent_bytes: flow.sent_bytes,

@@ -1,10 +1,11 @@
-// The rules that are in force, and a way to ask them something.
+// The rules that are in force, a way to ask them something, and what sandboxes reached under them.
 import { html, useState } from "../dom.js";
 import { useFetched } from "../fetched.js";
 import { plural } from "../format.js";
 import { CopyButton, Failure, Tabs, tabOf } from "../parts.js";
 import { route } from "../router.js";
 import { useStore } from "../store.js";
+import { EgressList } from "./egress.js";
 import { line, plain } from "../text.js";
 import { ExplainForm } from "./form.js";
 import { RuleList } from "./rule.js";
@@ -12,7 +13,10 @@ import { RuleList } from "./rule.js";
 const TABS = [
   ["rules", "Rules"],
   ["ask", "What would they say?"],
+  ["egress", "What was reached"],
 ];
+
+const PARTS = { rules: InForce, ask: ExplainForm, egress: EgressList };
 
 export function RulesPage() {
   const { hash } = useStore(route);
@@ -20,7 +24,7 @@ export function RulesPage() {
   return html`
     <${Tabs} tabs=${TABS} tab=${tab} label="Parts of the rules" />
     <div id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`}>
-      ${tab === "rules" ? html`<${InForce} />` : html`<${ExplainForm} />`}
+      <${PARTS[tab]} />
     </div>`;
 }
 

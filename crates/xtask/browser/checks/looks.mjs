@@ -3,7 +3,7 @@ import path from "node:path";
 import { findings, isBad } from "../axe.mjs";
 import { MODES, profile } from "../browser.mjs";
 import { MARKUP } from "../hostile.mjs";
-import { TASK } from "../script.mjs";
+import { REACHED, TASK } from "../script.mjs";
 
 const ENTRY = "/memory/user/looks.md";
 
@@ -41,7 +41,9 @@ export async function run(t) {
 async function sessions(t) {
   const at = {};
   for (const name of ["edit", "hostile", "once", "sleep"]) at[name] = await t.create(TASK[name]);
+  at.reach = (await t.post("/v1/sessions", { text: TASK.reach, network: [REACHED] })).id;
   await t.status(at.edit, "answered");
+  await t.status(at.reach, "answered");
   await t.status(at.hostile, "answered");
   await t.status(at.once, "waits for approval");
   const [question] = (await t.get("/v1/approvals")).data;
@@ -83,6 +85,7 @@ const pages = (at) => [
   ["device", "/device", ".secret-form"],
   ["rules", "/rules", ".rule-list li", (page) => page.click(".rule >> nth=0 >> .fold-head")],
   ["rules-ask", "/rules#ask", ".explain-form", askRules],
+  ["egress", "/rules#egress", ".flow"],
   ["secrets", "/secrets", ".secrets li", openSecret],
   ["sandboxes", "/sandboxes", ".entry-row", openNewSandbox],
   ["sandbox-terminal", `/sandboxes/${at.sandbox}`, ".facts-line", openTerminal],
