@@ -102,9 +102,14 @@ fn what_was_said_is_in_no_span_unless_it_is_wanted() {
             [once, twice].iter().any(|text| with.contains(text.trim_matches('"')))
         });
         assert!(found.count() > 2, "{with}");
-        assert!(
-            with.contains("gen_ai.output.messages") && !without.contains("gen_ai.output.messages")
-        );
+        assert!(with.contains("gen_ai.output.messages"), "{with}");
+        for name in ["input.messages", "output.messages", "tool.call.arguments", "tool.call.result"]
+        {
+            assert!(!without.contains(&format!("gen_ai.{name}")), "{without}");
+        }
+        // What was said is in the span of a turn, which there is once that is over.
+        let is_over = journal.contains("turn_ended");
+        assert_eq!(with.contains("gen_ai.input.messages"), is_over, "{with}");
     }
 }
 
