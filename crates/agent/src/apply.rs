@@ -1,10 +1,9 @@
 //! `apply`: what happened becomes state. Total: what can't be is passed over.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::labels::labels_of_item;
-use crate::round::{Round, STOPPED, amended, explain, status_and_text};
+use crate::round::{Round, STOPPED, amended, status_and_text, turn_end};
 use crate::spec::fixed_bytes;
 use crate::{
     Answer, Cause, Digest, Effect, Event, Failure, Item, Limit, ModelFault, Outcome, Phase, Place,
@@ -24,7 +23,9 @@ impl State {
         self.seq = record.seq;
         match &record.event {
             Event::Opened(spec) => self.opened(spec),
-            Event::Said(message) if message.after_turn && self.goes_on() => {
+            Event::Said(message)
+                if message.after_turn && self.turn.is_some() && self.stuck.is_none() =>
+            {
                 self.heard.note(message.request.as_ref(), record.at_ms);
                 self.after_turn.push(Item::Message(Arc::clone(message)));
             }
@@ -140,11 +141,6 @@ impl State {
             self.begin_turn(at_ms);
             self.nudge();
         }
-    }
-
-    /// Whether a turn runs that can go on.
-    fn goes_on(&self) -> bool {
-        self.turn.is_some() && self.stuck.is_none() && !self.cancelled
     }
 
     pub(crate) fn enqueue(&mut self, item: Item) {
@@ -433,25 +429,15 @@ impl State {
     }
 
     fn failed(&mut self, failure: &Failure) {
-        let end = match failure {
+        match failure {
             Failure::Model { fault: fault @ ModelFault::ContextTooLong, detail, .. } => {
-                return self.does_not_fit(*fault, detail);
+                self.does_not_fit(*fault, detail);
             }
             Failure::Model { retry_at_ms: Some(at_ms), .. } => {
-                if let Some(turn) = &mut self.turn {
-                    turn.throttle(*at_ms);
-                }
-                return;
+                self.turn.iter_mut().for_each(|turn| turn.throttle(*at_ms));
             }
-            Failure::Model { fault, detail, retry_at_ms: None } => {
-                TurnEnd::ModelFailed { fault: *fault, detail: detail.clone() }
-            }
-            Failure::Sandbox { detail } => TurnEnd::SandboxFailed { detail: detail.clone() },
-            Failure::Denied { reason } => TurnEnd::Refused { reason: reason.clone() },
-            Failure::Budget => TurnEnd::BudgetExhausted,
-            Failure::Call(fault) => TurnEnd::Refused { reason: explain(fault) },
-        };
-        self.stick(end);
+            failure => self.stick(turn_end(failure)),
+        }
     }
 
     fn called(&mut self, id: Seq, call: &ToolCall, phase: &Phase, outcome: &Outcome) {
@@ -468,13 +454,7 @@ impl State {
         }
         self.context.add(text.len() as u64);
         let (id_of_call, tool) = (call.call.clone(), call.tool.clone());
-        let labels = match outcome {
-            Outcome::Done(Product::Output(output)) => output.labels.clone(),
-            Outcome::Done(_)
-            | Outcome::Failed(_)
-            | Outcome::Cancelled
-            | Outcome::Unknown { .. } => BTreeSet::new(),
-        };
+        let labels = outcome.labels();
         let (effect, call_id) = (id, id_of_call);
         let result = ToolResult { effect, call: call_id, tool, status, text, labels };
         round.settle(call.index, result);
@@ -496,11 +476,9 @@ impl State {
     }
 
     fn turn_ended(&mut self, end: &TurnEnd, at_ms: u64) {
-        let mut followed = self.turn.take().is_some_and(|turn| turn.followed);
-        for item in std::mem::take(&mut self.after_turn) {
-            followed = true;
-            self.enqueue(item);
-        }
+        let waiting = std::mem::take(&mut self.after_turn);
+        let followed = self.turn.take().is_some_and(|turn| turn.followed) || !waiting.is_empty();
+        waiting.into_iter().for_each(|item| self.enqueue(item));
         (self.stuck, self.trigger) = (None, None);
         self.ended = Some(end.clone());
         if *end == TurnEnd::Answered {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::assignment::assignment;
 use crate::{
     Call, CallFault, Digest, Failure, Item, Outcome, Part, Phase, Product, Reply, Seq, Spec,
-    Status, Stop, ToolCall, ToolKind, ToolResult, json, limits,
+    Status, Stop, ToolCall, ToolKind, ToolResult, TurnEnd, json, limits,
 };
 
 /// What the model is told of a call that was not begun when a person stopped the turn.
@@ -230,8 +230,21 @@ fn cycle(call: &Call, repeated: &mut Option<(String, u32)>) -> Option<CallFault>
     (times > limits::SAME_CALL_MAX).then_some(CallFault::Cyclic { times })
 }
 
+/// How a turn ends that such a failure leaves nothing else to do.
+pub(crate) fn turn_end(failure: &Failure) -> TurnEnd {
+    match failure {
+        Failure::Model { fault, detail, .. } => {
+            TurnEnd::ModelFailed { fault: *fault, detail: detail.clone() }
+        }
+        Failure::Sandbox { detail } => TurnEnd::SandboxFailed { detail: detail.clone() },
+        Failure::Denied { reason } => TurnEnd::Refused { reason: reason.clone() },
+        Failure::Budget => TurnEnd::BudgetExhausted,
+        Failure::Call(fault) => TurnEnd::Refused { reason: explain(fault) },
+    }
+}
+
 /// What the model is told of a malformed call: what was wrong and what to do.
-pub(crate) fn explain(fault: &CallFault) -> String {
+fn explain(fault: &CallFault) -> String {
     match fault {
         CallFault::Malformed { detail } => format!(
             "The arguments of this call are not valid: {detail}. Send one JSON object that follows the tool's schema."

@@ -77,8 +77,8 @@ pub use sandbox::{
 };
 pub use secret::{RotateSecret, SecretInfo, SecretList, SetSecret};
 pub use session::{
-    AttachedText, CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup, SessionInfo,
-    SessionLimits, SessionList, UsageInfo, WhenBusy,
+    AttachedText, BusyAction, CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup,
+    SessionInfo, SessionLimits, SessionList, UsageInfo,
 };
 pub use share::{
     GroupInfo, PeopleList, PersonInfo, PresenceFrame, ServerRights, SessionRights, ShareAccess,

@@ -33,13 +33,13 @@ pub struct CreateSession {
     pub limits: SessionLimits,
     /// What becomes of what is said while a turn runs, where a message says nothing else.
     #[serde(default)]
-    pub when_busy: WhenBusy,
+    pub when_busy: BusyAction,
 }
 
 /// What becomes of what is said while a turn runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum WhenBusy {
+pub enum BusyAction {
     /// The turn reads it before its next step.
     #[default]
     Steer,
@@ -97,7 +97,7 @@ pub struct SendMessage {
     pub data: Vec<AttachedText>,
     /// What becomes of it where a turn runs; what the session says if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub when_busy: Option<WhenBusy>,
+    pub when_busy: Option<BusyAction>,
 }
 
 /// Ends a session for good.
@@ -171,7 +171,7 @@ pub struct SessionInfo {
     /// Whether it was ended for good.
     pub cancelled: bool,
     /// What becomes of what is said while a turn runs, where a message says nothing else.
-    pub when_busy: WhenBusy,
+    pub when_busy: BusyAction,
 }
 
 /// What was spent.

@@ -27,7 +27,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-pub(crate) use amounts::count;
+pub(crate) use amounts::{count, when};
 pub(crate) use arguments::{arguments, file_text};
 pub(crate) use inert::{escaped, inert, word};
 pub(crate) use output_tail::OutputTail;
@@ -385,13 +385,6 @@ pub(crate) fn warnings(kind: &str, all: &[impl std::fmt::Display]) -> Vec<String
 /// What was not copied, and why.
 pub(crate) fn not_copied(left_out: &[String]) -> Vec<String> {
     warnings("not copied: ", left_out)
-}
-
-/// A time, as the person's clock shows it.
-pub(crate) fn when(at_ms: u64) -> String {
-    let at = i64::try_from(at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-    let local = at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
-    local.map_or_else(|| at_ms.to_string(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
 #[cfg(test)]

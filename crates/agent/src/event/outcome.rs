@@ -23,6 +23,18 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Where what it gave to read came from.
+    pub(crate) fn labels(&self) -> BTreeSet<String> {
+        match self {
+            Self::Done(Product::Output(output)) => output.labels.clone(),
+            Self::Done(_) | Self::Failed(_) | Self::Cancelled | Self::Unknown { .. } => {
+                BTreeSet::new()
+            }
+        }
+    }
+}
+
 /// What an effect produced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

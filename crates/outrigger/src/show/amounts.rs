@@ -144,6 +144,13 @@ pub(crate) fn seconds(ms: u64) -> f64 {
     seconds
 }
 
+/// A time, as the person's clock shows it.
+pub(crate) fn when(at_ms: u64) -> String {
+    let at = i64::try_from(at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    let local = at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
+    local.map_or_else(|| at_ms.to_string(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

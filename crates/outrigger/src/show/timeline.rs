@@ -8,8 +8,8 @@ use outrigger_agent::{
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
 
-use super::amounts::{count, seconds, size};
-use super::{inert, picture, when};
+use super::amounts::{count, seconds, size, when};
+use super::{inert, picture};
 use crate::session::WHO;
 use crate::{limits, network};
 

@@ -1,7 +1,7 @@
 //! A session in a list.
 
-use outrigger_agent::{Limit, State, TurnEnd, Workspace};
-use outrigger_api::{SessionGroup, SessionInfo, SessionRights, UsageInfo, WhenBusy};
+use outrigger_agent::{Limit, State, TurnEnd, WhenBusy, Workspace};
+use outrigger_api::{BusyAction, SessionGroup, SessionInfo, SessionRights, UsageInfo};
 use outrigger_policy::Trigger;
 use outrigger_store::SessionRow;
 
@@ -44,27 +44,27 @@ pub(crate) fn session(row: &SessionRow, state: &State, driven: bool) -> SessionI
         usage: usage(state),
         approvals: u32::try_from(approvals).unwrap_or(u32::MAX),
         cancelled: state.is_cancelled(),
-        when_busy: spec.map_or(WhenBusy::Steer, |spec| when_busy_of(spec.when_busy)),
+        when_busy: spec.map_or(BusyAction::Steer, |spec| when_busy_of(spec.when_busy)),
     }
 }
 
 /// As the journal has it.
 #[must_use]
-pub fn when_busy(asked: WhenBusy) -> outrigger_agent::WhenBusy {
+pub fn when_busy(asked: BusyAction) -> WhenBusy {
     match asked {
-        WhenBusy::Steer => outrigger_agent::WhenBusy::Steer,
-        WhenBusy::Queue => outrigger_agent::WhenBusy::Queue,
-        WhenBusy::Interrupt => outrigger_agent::WhenBusy::Interrupt,
-        WhenBusy::Refuse => outrigger_agent::WhenBusy::Refuse,
+        BusyAction::Steer => WhenBusy::Steer,
+        BusyAction::Queue => WhenBusy::Queue,
+        BusyAction::Interrupt => WhenBusy::Interrupt,
+        BusyAction::Refuse => WhenBusy::Refuse,
     }
 }
 
-fn when_busy_of(asked: outrigger_agent::WhenBusy) -> WhenBusy {
+fn when_busy_of(asked: WhenBusy) -> BusyAction {
     match asked {
-        outrigger_agent::WhenBusy::Steer => WhenBusy::Steer,
-        outrigger_agent::WhenBusy::Queue => WhenBusy::Queue,
-        outrigger_agent::WhenBusy::Interrupt => WhenBusy::Interrupt,
-        outrigger_agent::WhenBusy::Refuse => WhenBusy::Refuse,
+        WhenBusy::Steer => BusyAction::Steer,
+        WhenBusy::Queue => BusyAction::Queue,
+        WhenBusy::Interrupt => BusyAction::Interrupt,
+        WhenBusy::Refuse => BusyAction::Refuse,
     }
 }
 
