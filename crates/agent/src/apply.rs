@@ -429,15 +429,13 @@ impl State {
     }
 
     fn failed(&mut self, failure: &Failure) {
-        match failure {
-            Failure::Model { fault: fault @ ModelFault::ContextTooLong, detail, .. } => {
-                self.does_not_fit(*fault, detail);
-            }
-            Failure::Model { retry_at_ms: Some(at_ms), .. } => {
-                self.turn.iter_mut().for_each(|turn| turn.throttle(*at_ms));
-            }
-            failure => self.stick(turn_end(failure)),
+        if let Failure::Model { fault: fault @ ModelFault::ContextTooLong, detail, .. } = failure {
+            return self.does_not_fit(*fault, detail);
         }
+        if let Failure::Model { retry_at_ms: Some(at_ms), .. } = failure {
+            return self.turn.iter_mut().for_each(|turn| turn.throttle(*at_ms));
+        }
+        self.stick(turn_end(failure));
     }
 
     fn called(&mut self, id: Seq, call: &ToolCall, phase: &Phase, outcome: &Outcome) {

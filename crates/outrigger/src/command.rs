@@ -108,7 +108,7 @@ pub(crate) async fn execute(cli: Cli, paths: &Paths, server: Option<ServerClient
         Command::Rm(asked) => sessions::rm(paths, asked).await,
         Command::Prune(asked) => sessions::prune(paths, asked).await,
         Command::Detached(asked) => detached::execute(paths, asked).await,
-        Command::Demo(demo) => demo::execute(paths, demo).await,
+        Command::Demo(demo) => Box::pin(demo::execute(paths, demo)).await,
         Command::Init(asked) => init::execute(paths, asked).await,
         Command::Models(asked) => models::execute(paths, asked).await,
         Command::Doctor(doctor) => doctor::execute(paths, doctor).await,

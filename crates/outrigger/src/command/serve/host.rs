@@ -413,7 +413,7 @@ impl SessionHost for Host {
             async move {
                 let (person, session, asked) = (person.as_str(), &session, request);
                 let opening = SessionOpening { person, session, asked, start: None, share: None };
-                host.open(opening).await
+                Box::pin(host.open(opening)).await
             }
             .boxed_local()
         };
