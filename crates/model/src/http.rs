@@ -4,15 +4,16 @@
 //! follow a redirect, use a proxy from the environment, or let the HTTP library retry.
 
 use async_trait::async_trait;
-use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Method, Request, Response, Url, redirect, retry};
 use std::error::Error as _;
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::limits;
+use crate::retry_policy::retry_after;
 
 /// The header of an answer that is the gate's own: which kind of refusal it is.
 const REFUSED: &str = "x-outrigger-refused";
@@ -176,8 +177,7 @@ impl HttpClient {
         }
         *request.body_mut() = Some(json.into());
         let mut answer = self.execute(request).await.map_err(SendError::words)?;
-        let wait = answer.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok());
-        let retry_after_seconds = wait.and_then(|wait| wait.parse().ok());
+        let retry_after = retry_after(answer.headers(), SystemTime::now());
         let (status, mut body) = (answer.status().as_u16(), Vec::new());
         while body.len() < answer_bytes_max
             && let Ok(Some(piece)) = answer.chunk().await
@@ -185,7 +185,7 @@ impl HttpClient {
             body.extend_from_slice(&piece);
         }
         body.truncate(answer_bytes_max);
-        Ok(PostAnswer { status, retry_after_seconds, body })
+        Ok(PostAnswer { status, retry_after, body })
     }
 }
 
@@ -194,8 +194,8 @@ impl HttpClient {
 pub struct PostAnswer {
     /// The status.
     pub status: u16,
-    /// How long it is to be left alone, where the host says that in seconds.
-    pub retry_after_seconds: Option<u64>,
+    /// How long it is to be left alone, where the host says that.
+    pub retry_after: Option<Duration>,
     /// The beginning of its body.
     pub body: Vec<u8>,
 }

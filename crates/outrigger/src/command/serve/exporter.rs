@@ -205,8 +205,8 @@ impl TraceExporter {
             200..=299 => ExportOutcome::Taken { rejected: rejected(&answer.body) },
             // Those that the specification has sent again.
             status @ (429 | 502 | 503 | 504) => {
-                let wait = answer.retry_after_seconds.map(Duration::from_secs);
-                ExportOutcome::Later { why: format!("it answered {status}"), wait }
+                let why = format!("it answered {status}");
+                ExportOutcome::Later { why, wait: answer.retry_after }
             }
             status => ExportOutcome::Refused(format!("it answered {status}")),
         })
