@@ -113,6 +113,20 @@ impl ServerClient {
         self.sent(self.request(Method::POST, path).json(body)).await.map(drop)
     }
 
+    /// Does that once, however often it is sent: the server knows the request again by this key.
+    ///
+    /// # Errors
+    /// What goes wrong.
+    pub async fn command_once(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        key: &str,
+    ) -> Result<(), Error> {
+        let request = self.request(Method::POST, path).header("idempotency-key", key);
+        self.sent(request.json(body)).await.map(drop)
+    }
+
     /// Puts something in its place, and reads the answer.
     ///
     /// # Errors

@@ -89,10 +89,10 @@ pub(crate) async fn execute(cli: Cli, paths: &Paths, server: Option<ServerClient
     let Some(command) = cli.command else {
         return match terminal::ability() {
             Ability::None => usage(),
-            Ability::Full | Ability::Lines if server.is_some() => {
-                Err(remote::not_there("a conversation"))
-            }
-            Ability::Full | Ability::Lines => converse::execute(paths, &cli.converse).await,
+            Ability::Full | Ability::Lines => match server {
+                Some(server) => remote::converse(paths, server, &cli.converse).await,
+                None => converse::execute(paths, &cli.converse).await,
+            },
         };
     };
     if cli.converse.again {

@@ -42,7 +42,7 @@ pub(crate) struct Conversation {
     /// What is said when the turn is over.
     queue: VecDeque<String>,
     /// What was said here and stands on the screen already.
-    echoed: usize,
+    echoed: Vec<String>,
     phase: Phase,
     /// Since when the step is under way that is waited for.
     step: Option<(Seq, u64)>,
@@ -54,6 +54,8 @@ pub(crate) struct Conversation {
     /// Until when a second Ctrl-C leaves.
     leaving_until_ms: Option<u64>,
     footer: String,
+    /// Why nothing is heard of the session now, if so.
+    away: Option<String>,
     now_ms: u64,
 }
 
@@ -66,7 +68,7 @@ impl Conversation {
             completion: None,
             files: None,
             queue: VecDeque::new(),
-            echoed: 0,
+            echoed: Vec::new(),
             phase: Phase::Idle,
             step: None,
             asked: VecDeque::new(),
@@ -75,6 +77,7 @@ impl Conversation {
             output: None,
             leaving_until_ms: None,
             footer: String::new(),
+            away: None,
             now_ms: 0,
         }
     }
@@ -91,6 +94,7 @@ impl Conversation {
         self.hosts.clear();
         self.step = None;
         self.output = None;
+        self.away = None;
     }
 
     /// Takes in what comes, and says what is to be done about it.
@@ -141,6 +145,18 @@ impl Conversation {
                 self.footer = text;
                 Vec::new()
             }
+            Input::Unsaid(text) => {
+                self.take_back(&text);
+                Vec::new()
+            }
+            Input::Away(why) => {
+                self.away = Some(why);
+                Vec::new()
+            }
+            Input::Back => {
+                self.away = None;
+                print(self.transcript.begin_anew())
+            }
         };
         let waiting = self.transcript.waiting().map(|(effect, _)| effect);
         if waiting != self.step.map(|(effect, _)| effect) {
@@ -174,18 +190,21 @@ impl Conversation {
     }
 
     fn event(&mut self, record: &Record) -> Vec<Action> {
-        let own = matches!(&record.event, Event::Said(message) if matches!(message.author, Author::Person(_)));
         if let Event::Settled { outcome: Outcome::Done(Product::Output(output)), .. } =
             &record.event
         {
             self.output = Some(output.text.clone());
         }
         let rows = self.transcript.event(record);
-        if own && self.echoed > 0 {
-            self.echoed -= 1;
-            return Vec::new();
-        }
-        print(rows)
+        if self.was_echoed(&record.event) { Vec::new() } else { print(rows) }
+    }
+
+    /// Whether it was said here. Others may say something in the same session.
+    fn was_echoed(&mut self, event: &Event) -> bool {
+        let Event::Said(message) = event else { return false };
+        let is_of_person = matches!(message.author, Author::Person(_));
+        let place = self.echoed.iter().position(|text| is_of_person && *text == message.text);
+        place.map(|place| self.echoed.remove(place)).is_some()
     }
 
     fn idle(&mut self) -> Vec<Action> {
@@ -203,7 +222,7 @@ impl Conversation {
 
     /// Says something, and shows it at once.
     fn say(&mut self, text: String) -> Vec<Action> {
-        self.echoed += 1;
+        self.echoed.push(text.clone());
         let heard = if self.is_working() { "  (heard at the next step)" } else { "" };
         let mut rows = vec![Row::default()];
         for (index, line) in text.lines().enumerate() {
@@ -218,9 +237,16 @@ impl Conversation {
         vec![Action::Print(rows), Action::Say(text), Action::Print(vec![Row::default()])]
     }
 
+    /// What was said here and did not come back from the session yet.
+    pub(crate) fn unheard(&self) -> impl Iterator<Item = &str> {
+        self.echoed.iter().map(String::as_str)
+    }
+
     /// What was to be said could not be: it can be written anew.
     pub(crate) fn take_back(&mut self, text: &str) {
-        self.echoed = self.echoed.saturating_sub(1);
+        if let Some(place) = self.echoed.iter().rposition(|echoed| echoed == text) {
+            self.echoed.remove(place);
+        }
         let written = self.editor.text();
         let both = if written.is_empty() { text.to_owned() } else { format!("{text}\n{written}") };
         self.editor.set(&both);

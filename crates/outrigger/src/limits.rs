@@ -321,3 +321,9 @@ pub(crate) const EXPORT_RETRY_MS: u64 = 500;
 pub(crate) const EXPORT_RETRY_MS_MAX: u64 = 30_000;
 /// For what still waits when the server ends, in milliseconds.
 pub(crate) const EXPORT_FLUSH_MS_MAX: u64 = 2_000;
+/// What is to be done at a server and was not yet, in a conversation.
+pub(crate) const TALK_ORDERS_MAX: usize = 64;
+/// What was heard of a server's session and not shown yet.
+pub(crate) const TALK_NEWS_MAX: usize = 256;
+/// Until one of these is tried anew that a server does not answer.
+pub(crate) const ORDER_MS_MAX: u64 = 30_000;

@@ -198,6 +198,14 @@ impl Screen {
         self.print(&[Row::of(line)]);
     }
 
+    /// What is under way is told anew from its beginning.
+    pub(crate) fn begin_anew(&mut self) {
+        let rows = self.transcript.begin_anew();
+        if self.tells() {
+            self.print(&rows);
+        }
+    }
+
     /// Something is under way, of an effect of the session, or of a subagent's.
     pub(crate) fn live(&mut self, effect: Option<Seq>, live: &LiveOutput) {
         let mut rows = match effect {

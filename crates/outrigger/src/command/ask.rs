@@ -27,6 +27,16 @@ pub(crate) trait QuestionSource {
     /// The first question, of the session or of a subagent, that was not left.
     async fn first(&self, left: &BTreeSet<String>) -> Outcome<Option<Question>>;
 
+    /// All questions of these.
+    async fn all(&self) -> Outcome<Vec<Question>> {
+        let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+        while let Some(question) = self.first(&seen).await? {
+            seen.insert(question.id.clone());
+            all.push(question);
+        }
+        Ok(all)
+    }
+
     /// Takes an answer in. `standing`: the effect about which the same was answered before.
     async fn answer(
         &self,

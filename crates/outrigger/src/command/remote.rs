@@ -6,11 +6,15 @@
 mod approvals;
 mod changes;
 mod connection;
+mod conversation;
 mod follow;
 mod journal;
 mod questions;
 mod run;
+mod session_work;
 mod sessions;
+mod talk;
+mod watch;
 
 use outrigger_client::ServerClient;
 
@@ -21,6 +25,7 @@ use crate::paths::Paths;
 use connection::Remote;
 
 pub(super) use connection::not_there;
+pub(super) use conversation::converse;
 
 /// Does what the command line says of sessions of a server.
 pub(super) async fn execute(paths: &Paths, client: ServerClient, command: Command) -> Outcome<u8> {

@@ -43,6 +43,12 @@ pub(crate) enum Input {
     Files(Vec<String>),
     /// What the last row says.
     Footer(String),
+    /// What was said here was heard by nobody: it can be written anew.
+    Unsaid(String),
+    /// Why nothing is heard of the session now.
+    Away(String),
+    /// It is heard again, and what is under way from its beginning.
+    Back,
 }
 
 /// What is to be done.

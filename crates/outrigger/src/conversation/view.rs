@@ -48,6 +48,9 @@ impl Conversation {
     /// What stands before the next line that is typed, where nothing can be drawn again.
     pub(crate) fn prompt(&self) -> String {
         let question = self.question();
+        if let Some(away) = &self.away {
+            return format!("! {away}\n");
+        }
         match (&self.phase, &question[..]) {
             (_, [.., choices]) => format!("{}\n› ", choices.painted(Paint::Plain)),
             (Phase::Idle, []) => "› ".to_owned(),
@@ -121,6 +124,8 @@ impl Conversation {
         let leaving = self.leaving_until_ms.is_some_and(|until| self.now_ms < until);
         let text = if leaving {
             "  Ctrl-C again leaves; the session stays".to_owned()
+        } else if let Some(away) = &self.away {
+            return Row::new(style(Tone::Warning), &format!("  ! {away}"));
         } else if self.is_working() && !self.editor.is_empty() {
             "  Enter says it now · Tab says it after the turn · Esc stops the step".to_owned()
         } else {

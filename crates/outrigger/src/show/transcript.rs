@@ -147,6 +147,17 @@ impl Transcript {
         }
     }
 
+    /// What is under way is told anew from its beginning: the rows that are to be told of that.
+    pub(crate) fn begin_anew(&mut self) -> Vec<Row> {
+        let Some(live) = &mut self.live else { return Vec::new() };
+        live.tails.clear();
+        live.newest = None;
+        match live.reply.as_ref().map(|(effect, _)| *effect) {
+            Some(effect) => live.take(effect, &LiveOutput::Attempt(2)),
+            None => Vec::new(),
+        }
+    }
+
     /// The rows that have become certain since this was asked last.
     pub(crate) fn advance(&mut self) -> Vec<Row> {
         let Some(live) = &mut self.live else { return Vec::new() };

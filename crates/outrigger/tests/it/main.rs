@@ -55,6 +55,7 @@ mod sandboxes;
 mod secrets;
 mod serve;
 mod serve_agents;
+mod serve_conversation;
 mod serve_egress;
 mod serve_memory;
 mod serve_observed;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// A server of a world, and a browser that is logged in.
 pub(crate) struct Served {
     pub(crate) world: World,
-    process: Running,
+    pub(crate) process: Running,
     pub(crate) url: String,
     link: String,
     dir: PathBuf,

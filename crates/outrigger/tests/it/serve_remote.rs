@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 /// A server, and another machine on which Ada is logged in to it.
-struct Laptop {
-    served: Served,
-    world: World,
-    dir: PathBuf,
+pub(crate) struct Laptop {
+    pub(crate) served: Served,
+    pub(crate) world: World,
+    pub(crate) dir: PathBuf,
 }
 
 impl Laptop {
@@ -38,7 +38,7 @@ impl Laptop {
         login(&self.served, &self.world, person, name)
     }
 
-    fn dir(&self) -> &str {
+    pub(crate) fn dir(&self) -> &str {
         self.dir.to_str().unwrap()
     }
 
@@ -46,11 +46,11 @@ impl Laptop {
         self.world.ran(code, &[&["run", "--dir", self.dir()], args].concat())
     }
 
-    fn file(&self) -> String {
+    pub(crate) fn file(&self) -> String {
         fs::read_to_string(self.dir.join("file")).unwrap()
     }
 
-    fn session(&self) -> String {
+    pub(crate) fn session(&self) -> String {
         self.world.session()
     }
 }
@@ -65,12 +65,12 @@ fn login(served: &Served, world: &World, person: &str, name: &str) -> Ran {
 }
 
 /// A server whose model runs these commands, one in each turn.
-fn laptop(commands: &[&str]) -> Laptop {
+pub(crate) fn laptop(commands: &[&str]) -> Laptop {
     begun(World::new(), commands)
 }
 
 /// A server whose model runs these commands, and whose rules ask about each.
-fn asking(commands: &[&str]) -> Laptop {
+pub(crate) fn asking(commands: &[&str]) -> Laptop {
     let world = World::new();
     let rules = world.path("rules.cedar");
     let text = r#"@id("ask") @approvable("anyone")

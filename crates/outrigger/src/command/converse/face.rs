@@ -87,7 +87,11 @@ impl Face {
         let text = session.map(|session| {
             format!("session {session} stays; `outrigger --continue` goes on with it here")
         });
-        let rows: Vec<Row> = text.iter().map(|text| Row::note(Tone::Detail, text)).collect();
+        let mut rows: Vec<Row> = text.iter().map(|text| Row::note(Tone::Detail, text)).collect();
+        rows.extend(conversation.unheard().map(|text| {
+            let line = text.lines().next().unwrap_or_default();
+            Row::note(Tone::Warning, &format!("! the session may not have heard: {line}"))
+        }));
         // Whoever has gone need not be told.
         drop(self.draw(&rows, conversation));
     }

@@ -3,33 +3,23 @@
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use outrigger_agent::{Item, Message, Seq, State};
-use outrigger_engine::{EgressQuestion, ResumeChange};
+use outrigger_agent::{Item, Message};
+use outrigger_engine::EgressQuestion;
 use outrigger_repository::{Accept, Change, Rules};
-use outrigger_store::load_all;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::rc::Rc;
 use tokio::task::JoinSet;
 
 use super::context::Context;
-use super::network;
-use super::resume::{OpenedTalk, go_on, take_up};
-use super::talk::Parts;
+use super::source::{ListedSession, Listing, OpenedTalk, SessionWork, WorkspaceDiff};
 use super::work;
-use crate::abandoned;
-use crate::command::detach::Driver;
-use crate::command::finish::{Back, Finish, since};
-use crate::command::task::{self, OpenedTask, Task, open};
-use crate::compose;
+use crate::command::finish::since;
 use crate::conversation::{Hazards, Slash};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::Apply;
-use crate::network::{HostChoice, act};
-use crate::project_file::ProjectFile;
+use crate::network::HostChoice;
 use crate::show::row::Row;
-use crate::show::{self, Screen, Tone, count, inert};
-use crate::trust::{self, JudgedFile};
-use crate::{limits, models, own_files, repository, session, workspace};
+use crate::show::{self, Tone, count, inert};
+use crate::{limits, own_files, repository};
 
 /// What a job came to.
 pub(super) enum JobEnd {
@@ -38,7 +28,7 @@ pub(super) enum JobEnd {
     Hosts(Box<HostsSeen>),
     /// What was written back by now, and what is told of it.
     Applied(Outcome<(Vec<Vec<Change>>, Vec<Row>)>),
-    Opened(Outcome<Box<OpenedTalk>>),
+    Opened(Outcome<OpenedTalk>),
 }
 
 /// The hosts that are asked for.
@@ -49,6 +39,9 @@ pub(super) struct HostsSeen {
     /// What is told of the last one, if it was acted on here.
     pub(super) answered: Outcome<Vec<Row>>,
 }
+
+/// A session, as jobs have it.
+pub(super) type Work = Rc<dyn SessionWork>;
 
 type Job = LocalBoxFuture<'static, JobEnd>;
 
@@ -68,40 +61,19 @@ pub(super) fn as_task(job: Job) -> Job {
 
 /// Begins a session with what is said.
 pub(super) fn begin(context: Context, message: Message) -> Job {
-    let work = async move {
-        let mut screen = Screen::keeping();
-        // Whoever sits there was asked before the first prompt.
-        let tree = workspace::tree(&context.dir)?;
-        let files = ProjectFile::all(&tree);
-        let judged = trust::settle(&context.paths, &tree.top, files, &screen).await?;
-        let mut messages: Vec<_> = judged.into_iter().filter_map(JudgedFile::message).collect();
-        messages.push(message);
-        let task = Task {
-            who: session::WHO.to_owned(),
-            tree,
-            sent: None,
-            messages,
-            apply: Apply::default(),
-            model: context.model.clone(),
-            name: None,
-            driver: Driver::Here,
-            agent: None,
-        };
-        let task = open(&context.paths, &context.config, None, task, &mut screen).await?;
-        Ok(Box::new(OpenedTalk { task, before: Vec::new(), rows: screen.kept(), drive: true }))
-    };
+    let work = async move { context.sessions.begin(message).await };
     work.map(JobEnd::Opened).boxed_local()
 }
 
 /// Goes on with the last session of the directory.
 pub(super) fn go_on_with_last(context: Context) -> Job {
     let work = async move {
-        let store = compose::store(&context.paths).await?;
-        let Some(row) = session::last_in(&store, &context.dir).await? else {
+        let last = context.sessions.list(Listing::LastHere).await?;
+        let Some(last) = last.first() else {
             return Err(Failure::new(Kind::NotFound, "no session began in this directory")
                 .hint("Say something: that begins one."));
         };
-        go_on(&context, store, &row.session).await
+        context.sessions.go_on(last.session.as_str()).await
     };
     work.map(JobEnd::Opened).boxed_local()
 }
@@ -109,21 +81,20 @@ pub(super) fn go_on_with_last(context: Context) -> Job {
 /// Says how one goes on with the last session of the directory, if it is not over.
 pub(super) fn look_for_last(context: Context) -> Job {
     let work = async move {
-        let paths = &context.paths;
-        if paths.database().is_sqlite() && !paths.harness().join("journal.db").exists() {
-            return Ok(Vec::new());
-        }
-        let store = compose::store(&context.paths).await?;
-        let Some(row) = session::last_in(&store, &context.dir).await? else {
+        let last = context.sessions.list(Listing::LastHere).await?;
+        let Some(ListedSession { session, standing, title, last_at_ms, is_held }) =
+            last.into_iter().next()
+        else {
             return Ok(Vec::new());
         };
-        let standing = abandoned::standing(&context.paths, &*store.journal, &row).await?;
-        let title = inert(&row.title).replace(['\n', '\t'], " ");
-        let (session, when) = (&row.session, show::when(row.last_at_ms));
+        let title = inert(&title).replace(['\n', '\t'], " ");
         let text = match standing.as_str() {
             "answered" | "done" => return Ok(Vec::new()),
-            "running" => format!("  session {session} is driven by another process: {title}"),
-            standing => format!("  session {session} ({standing}, {when}): {title}"),
+            _ if is_held => format!("  session {session} is driven by another process: {title}"),
+            standing => {
+                let when = show::when(last_at_ms);
+                format!("  session {session} ({standing}, {when}): {title}")
+            }
         };
         let hint = format!("  /sessions {session} goes on with it, as does `outrigger --continue`");
         Ok(vec![Row::note(Tone::Warning, &text), Row::note(Tone::Detail, &hint)])
@@ -133,10 +104,10 @@ pub(super) fn look_for_last(context: Context) -> Job {
 
 /// The files of the directory.
 pub(super) fn files(context: Context) -> Job {
+    let (dir, max) = (context.dir, context.files_max);
     let work = async move {
         let listing = tokio::task::spawn_blocking(move || {
-            let max = context.config.workspace_files_max;
-            outrigger_repository::files(&context.dir, &Rules::of_user(), max)
+            outrigger_repository::files(&dir, &Rules::of_user(), max)
         });
         // Where it can't be read, the first message says why.
         listing.await.ok().and_then(Result::ok).unwrap_or_default()
@@ -145,161 +116,137 @@ pub(super) fn files(context: Context) -> Job {
 }
 
 /// Looks what hosts the sandboxes of a session ask for.
-pub(super) fn hosts(parts: Parts, answers: u64) -> Job {
-    seen(parts, answers, Ok(Vec::new())).map(JobEnd::Hosts).boxed_local()
+pub(super) fn hosts(work: Work, answers: u64) -> Job {
+    let job = async move {
+        let questions = work.hosts().await;
+        Box::new(HostsSeen { questions, answers, answered: Ok(Vec::new()) })
+    };
+    job.map(JobEnd::Hosts).boxed_local()
 }
 
 /// Acts on what a person said to one of them, and looks again.
 pub(super) fn answer_host(
-    context: Context,
-    parts: Parts,
+    work: Work,
     answers: u64,
     (question, choice): (EgressQuestion, HostChoice),
 ) -> Job {
-    let work = async move {
-        let answered = match parts.engine.egress() {
-            Some(egress) => act(&**egress, &context.paths, &question, choice).await,
-            None => Err(Context::not_open()),
-        };
+    let job = async move {
+        let answered = work.answer_host(&question, choice).await;
         let answered = answered.map(|text| vec![Row::note(Tone::Detail, &text)]);
-        seen(parts, answers, answered).await
+        Box::new(HostsSeen { questions: work.hosts().await, answers, answered })
     };
-    work.map(JobEnd::Hosts).boxed_local()
-}
-
-async fn seen(parts: Parts, answers: u64, answered: Outcome<Vec<Row>>) -> Box<HostsSeen> {
-    let questions = match parts.engine.egress() {
-        Some(egress) => egress.questions().await,
-        None => Vec::new(),
-    };
-    Box::new(HostsSeen { questions, answers, answered })
+    job.map(JobEnd::Hosts).boxed_local()
 }
 
 /// A session that waits: what it changed is kept as a patch, its disks are kept, and it rests.
-pub(super) fn after_turn(context: Context, parts: Parts) -> Job {
-    let work = async move {
-        let _alone = parts.sandboxes.lock().await;
-        let state = parts.engine.state(&parts.session).await?;
-        let screen = Screen::keeping();
-        let finish = finish(&context, &parts);
-        let (changes, _) = taken(&finish, &state).await?;
-        let hazards = outrigger_repository::hazards(None, &changes);
-        finish.keep(&outrigger_repository::patch(&changes, &hazards))?;
-        finish.tidy(&screen).await;
-        let mut rows = screen.kept();
-        if !changes.is_empty() {
-            rows.push(work::changed(changes.len()));
+pub(super) fn after_turn(work: Work) -> Job {
+    let job = async move {
+        let (files, mut rows) = work.rest().await?;
+        if files > 0 {
+            rows.push(work::changed(files));
         }
         Ok(rows)
     };
-    work.map(JobEnd::Rows).boxed_local()
-}
-
-fn finish<'a>(context: &'a Context, parts: &'a Parts) -> Finish<'a> {
-    Finish {
-        paths: &context.paths,
-        store: &parts.store,
-        engine: &parts.engine,
-        session: &parts.session,
-        back: Back::Patch,
-        retention_ms: context.config.retention_ms(),
-        notify: &context.config.notify,
-    }
-}
-
-/// What a session changed, and what of it is no file.
-async fn taken(finish: &Finish<'_>, state: &State) -> Outcome<(Vec<Change>, Vec<String>)> {
-    let changes = finish.changes(state).await?;
-    Ok(changes.map(|changes| (changes.changed, changes.special)).unwrap_or_default())
+    job.map(JobEnd::Rows).boxed_local()
 }
 
 /// Does a command.
-pub(super) fn command(context: Context, parts: Option<Parts>, command: Slash) -> Job {
+pub(super) fn command(context: Context, work: Option<Work>, command: Slash) -> Job {
     match command {
-        Slash::Apply(hazards) => apply(context, parts, hazards).map(JobEnd::Applied).boxed_local(),
-        Slash::Branch => branch(context, parts).map(JobEnd::Rows).boxed_local(),
-        Slash::Undo => undo(context, parts).map(JobEnd::Applied).boxed_local(),
-        Slash::Fork => fork(context, parts).map(JobEnd::Opened).boxed_local(),
-        Slash::Model(Some(_)) => change_model(context, parts).map(JobEnd::Opened).boxed_local(),
-        Slash::Net(Some(words)) => network::widen(parts, words).map(JobEnd::Rows).boxed_local(),
-        Slash::Sessions(Some(name)) => {
-            let work = async move {
-                let store = compose::store(&context.paths).await?;
-                let row = session::find(&*store.journal, &name).await?;
-                if parts.is_some_and(|parts| parts.session == row.session) {
-                    let text = format!("session {} is this one", row.session);
-                    return Err(Failure::new(Kind::Usage, text));
-                }
-                go_on(&context, store, &row.session).await
-            };
-            work.map(JobEnd::Opened).boxed_local()
+        Slash::Apply(hazards) => apply(context, work, hazards).map(JobEnd::Applied).boxed_local(),
+        Slash::Undo => undo(context, work).map(JobEnd::Applied).boxed_local(),
+        Slash::Fork | Slash::Model(Some(_)) | Slash::Sessions(Some(_)) | Slash::Rewind(_) => {
+            other_session(context, work, command).map(JobEnd::Opened).boxed_local()
         }
-        Slash::Rewind(to) => {
-            rewind(parts, to.map(|to| Seq(to.get()))).map(JobEnd::Opened).boxed_local()
-        }
-        command => shows(context, parts, command).map(JobEnd::Rows).boxed_local(),
+        command => shows(context, work, command).map(JobEnd::Rows).boxed_local(),
     }
 }
 
-/// Commands that only show something.
-async fn shows(context: Context, parts: Option<Parts>, command: Slash) -> Outcome<Vec<Row>> {
-    match (command, parts) {
-        (Slash::Model(_), _) => {
-            let text = format!("  {}; /model NAME asks another", context.model_name());
-            Ok(vec![Row::note(Tone::Plain, &text)])
+/// Commands after which another session, or another state of it, is gone on with.
+async fn other_session(
+    context: Context,
+    work: Option<Work>,
+    command: Slash,
+) -> Outcome<OpenedTalk> {
+    if let Slash::Sessions(Some(name)) = &command {
+        if let Some(work) = work.filter(|work| work.session().as_str().starts_with(name.as_str())) {
+            return Err(Failure::new(
+                Kind::Usage,
+                format!("session {} is this one", work.session()),
+            ));
         }
-        (Slash::Net(_), None) => Ok(vec![network::row(&context.network())]),
+        return context.sessions.go_on(name).await;
+    }
+    let work = work.ok_or_else(Context::not_open)?;
+    match command {
+        Slash::Rewind(to) => work.rewind(to).await,
+        Slash::Model(name) => {
+            let mut opened = work.ask_model(&name.unwrap_or_default()).await?;
+            let text = format!("● from now on {} is asked", context.sessions.name());
+            opened.rows.push(Row::note(Tone::Good, &text));
+            Ok(opened)
+        }
+        _ => {
+            let (from, into) = (work.session().clone(), work.fork().await?);
+            let mut opened = context.sessions.go_on(into.as_str()).await?;
+            let text =
+                format!("● session {into} goes on where {from} stands; that one stays as it is");
+            opened.rows = vec![Row::note(Tone::Good, &text)];
+            Ok(opened)
+        }
+    }
+}
+
+/// Commands that only show something, or say it.
+async fn shows(context: Context, work: Option<Work>, command: Slash) -> Outcome<Vec<Row>> {
+    match (command, work) {
+        (Slash::Model(_), work) => {
+            let state = match work {
+                Some(work) => Some(work.state().await?),
+                None => None,
+            };
+            let asked = state.as_ref().and_then(|state| state.spec());
+            let name = asked.map_or_else(|| context.sessions.name(), |it| inert(&it.model.name));
+            Ok(vec![Row::note(Tone::Plain, &format!("  {name}; /model NAME asks another"))])
+        }
+        (Slash::Net(_), None) => Ok(vec![work::network(&context.sessions.network())]),
         (Slash::Sessions(_), _) => sessions(&context).await,
         (_, None) => Err(Context::not_open()),
-        (command, Some(parts)) => {
-            let state = parts.engine.state(&parts.session).await?;
-            match command {
-                Slash::Cost => Ok(work::cost(&state)),
-                Slash::Net(_) => {
-                    let words = state.spec().map_or(&[][..], |spec| spec.network());
-                    Ok(vec![network::row(&crate::network::shown(words))])
-                }
-                Slash::Compact => {
-                    let is_reply = |item: &Item| matches!(item, Item::Reply(_));
-                    if state.conversation().iter().any(is_reply) {
-                        parts.engine.compact(&parts.session, session::WHO).await?;
-                    }
-                    Ok(work::context(&state))
-                }
-                _ => diff(&context, &parts, &state).await,
-            }
+        (Slash::Diff, Some(work)) => diff(&*work).await,
+        (Slash::Branch, Some(work)) => work.branch().await,
+        (Slash::Net(more), Some(work)) => {
+            Ok(vec![work::network(&work.reach(more.as_ref()).await?)])
         }
+        (Slash::Compact, Some(work)) => {
+            let state = work.state().await?;
+            if state.conversation().iter().any(|item| matches!(item, Item::Reply(_))) {
+                work.compact().await?;
+            }
+            Ok(work::context(&state))
+        }
+        (_, Some(work)) => Ok(work::cost(&work.state().await?)),
     }
 }
 
-async fn diff(context: &Context, parts: &Parts, state: &State) -> Outcome<Vec<Row>> {
-    let _alone = parts.sandboxes.lock().await;
-    let (changes, special) = taken(&finish(context, parts), state).await?;
-    if changes.is_empty() && special.is_empty() {
+async fn diff(work: &dyn SessionWork) -> Outcome<Vec<Row>> {
+    let WorkspaceDiff { patch, warnings } = work.diff().await?;
+    if patch.is_empty() && warnings.is_empty() {
         return Ok(vec![Row::note(Tone::Detail, "  nothing changed in the sandbox")]);
     }
-    let hazards = outrigger_repository::hazards(None, &changes);
-    let patch = outrigger_repository::patch(&changes, &hazards);
-    let mut rows = show::diff_rows(&String::from_utf8_lossy(&patch), limits::DIFF_LINES_MAX);
-    rows.extend(special.iter().map(|path| {
-        Row::note(Tone::Warning, &format!("! not copied: {path}: a FIFO, device or socket"))
-    }));
-    rows.extend(show::warnings("", &hazards).iter().map(|text| Row::note(Tone::Warning, text)));
+    let mut rows = show::diff_rows(&patch, limits::DIFF_LINES_MAX);
+    rows.extend(warnings.iter().map(|text| Row::note(Tone::Warning, text)));
     Ok(rows)
 }
 
 /// Writes back what changed since it was written back last.
 async fn apply(
     context: Context,
-    parts: Option<Parts>,
+    work: Option<Work>,
     hazards: Hazards,
 ) -> Outcome<(Vec<Vec<Change>>, Vec<Row>)> {
-    let parts = parts.ok_or_else(Context::not_open)?;
-    let _alone = parts.sandboxes.lock().await;
-    let state = parts.engine.state(&parts.session).await?;
-    let dir = source(&state)?;
-    let (changes, _) = taken(&finish(&context, &parts), &state).await?;
-    let changes = since(&context.applied, changes);
+    let work = work.ok_or_else(Context::not_open)?;
+    let dir = work.source().await?;
+    let changes = since(&context.applied, work.changes().await?);
     let mut applied = context.applied;
     if changes.is_empty() {
         let text = "  there is nothing that was not written back";
@@ -312,24 +259,6 @@ async fn apply(
     applied.push(changes);
     let text = format!("● {files} written back to {}; /undo takes that back", dir.display());
     Ok((applied, vec![Row::note(Tone::Good, &text)]))
-}
-
-/// Makes a branch of what was committed.
-async fn branch(context: Context, parts: Option<Parts>) -> Outcome<Vec<Row>> {
-    let parts = parts.ok_or_else(Context::not_open)?;
-    let _alone = parts.sandboxes.lock().await;
-    let state = parts.engine.state(&parts.session).await?;
-    let finish = finish(&context, &parts);
-    let (changes, _) = taken(&finish, &state).await?;
-    let screen = Screen::keeping();
-    finish.branch(&state, &changes, &screen).await?;
-    Ok(screen.kept())
-}
-
-/// The directory that a session began with.
-fn source(state: &State) -> Outcome<PathBuf> {
-    let source = state.spec().and_then(|spec| spec.workspace.as_ref());
-    source.map(|it| PathBuf::from(&it.source)).ok_or_else(Context::not_open)
 }
 
 fn write(dir: &Path, changes: &[Change], accept: Accept) -> Outcome {
@@ -345,9 +274,8 @@ fn write(dir: &Path, changes: &[Change], accept: Accept) -> Outcome {
 }
 
 /// Takes back what was written last.
-async fn undo(context: Context, parts: Option<Parts>) -> Outcome<(Vec<Vec<Change>>, Vec<Row>)> {
-    let parts = parts.ok_or_else(Context::not_open)?;
-    let dir = source(&parts.engine.state(&parts.session).await?)?;
+async fn undo(context: Context, work: Option<Work>) -> Outcome<(Vec<Vec<Change>>, Vec<Row>)> {
+    let dir = work.ok_or_else(Context::not_open)?.source().await?;
     let mut applied = context.applied;
     let Some(last) = applied.pop() else {
         let text = "nothing was written back in this conversation";
@@ -363,75 +291,14 @@ async fn undo(context: Context, parts: Option<Parts>) -> Outcome<(Vec<Vec<Change
     Ok((applied, vec![Row::note(Tone::Good, &text)]))
 }
 
-/// Goes on in a copy of the session.
-async fn fork(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>> {
-    let Parts { store, engine, session, .. } = parts.ok_or_else(Context::not_open)?;
-    let into = session::new_id();
-    Box::pin(engine.fork(&session, None, &into, session::WHO)).await?;
-    let mut opened = go_on(&context, store, &into).await?;
-    let text = format!("● session {into} goes on where {session} stands; that one stays as it is");
-    opened.rows = vec![Row::note(Tone::Good, &text)];
-    Ok(opened)
-}
-
-/// Goes on with the model that was chosen.
-async fn change_model(context: Context, parts: Option<Parts>) -> Outcome<Box<OpenedTalk>> {
-    let Parts { store, engine, session, .. } = parts.ok_or_else(Context::not_open)?;
-    let mut model = models::open(&context.paths, &context.model).await?;
-    task::price(&context.config, &store, &mut model, session::WHO).await?;
-    let change = ResumeChange { model: Some(model.spec), ..ResumeChange::default() };
-    engine.resume(&session, session::WHO, change).await?;
-    // The lock is held by who goes on with it: the same conversation.
-    let mut opened = take_up(&context, store, session, None).await?;
-    let text = format!("● from now on {} is asked", context.model_name());
-    opened.rows = vec![Row::note(Tone::Good, &text)];
-    Ok(opened)
-}
-
-/// Goes back to where the session stood before.
-async fn rewind(parts: Option<Parts>, to: Option<Seq>) -> Outcome<Box<OpenedTalk>> {
-    let Parts { store, engine, session, sandboxes } = parts.ok_or_else(Context::not_open)?;
-    let _alone = sandboxes.lock().await;
-    outrigger_engine::suspend(&engine, &session).await?;
-    let (moment, warnings) = engine.rewind(&session, to, session::WHO).await?;
-    let explained = warnings.iter().map(|warning| {
-        Row::note(Tone::Warning, &format!("! {}", outrigger_engine::workspace::explain(warning)))
-    });
-    let mut rows: Vec<Row> = explained.collect();
-    let text = match moment.said.lines().next() {
-        None => "● back at the beginning, before anything was said".to_owned(),
-        Some(said) => format!("● back to where this was answered: {}", inert(said)),
-    };
-    rows.push(Row::note(Tone::Good, &text));
-    let mut before = Vec::new();
-    load_all(&*store.journal, &session, Seq::default(), |record| before.push(record)).await?;
-    // The lock is held by who goes on with it: the same conversation.
-    let task = OpenedTask { store, engine, session, lock: None };
-    Ok(Box::new(OpenedTalk { task, before, rows, drive: false }))
-}
-
 async fn sessions(context: &Context) -> Outcome<Vec<Row>> {
-    let store = compose::store(&context.paths).await?;
-    let mut listed = Vec::new();
-    session::walk(&*store.journal, |row| {
-        if !session::is_below(&row.session) {
-            listed.push(row);
-        }
-        match listed.len() < limits::SESSIONS_SHOWN {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    })
-    .await?;
-    let mut rows = Vec::new();
-    for row in &listed {
-        let standing = abandoned::standing(&context.paths, &*store.journal, row).await?;
-        let (when, title) = (show::when(row.last_at_ms), inert(&row.title).replace('\n', " "));
-        rows.push(Row::note(
-            Tone::Plain,
-            &format!("  {}  {when}  {standing:<18}  {title}", row.session),
-        ));
-    }
+    let listed = context.sessions.list(Listing::Newest(limits::SESSIONS_SHOWN)).await?;
+    let row = |it: &ListedSession| {
+        let (when, title) = (show::when(it.last_at_ms), inert(&it.title).replace('\n', " "));
+        let (session, standing) = (&it.session, &it.standing);
+        Row::note(Tone::Plain, &format!("  {session}  {when}  {standing:<18}  {title}"))
+    };
+    let mut rows: Vec<Row> = listed.iter().map(row).collect();
     let text =
         if rows.is_empty() { "  no sessions yet" } else { "  /sessions NAME goes on with one" };
     rows.push(Row::note(Tone::Detail, text));

@@ -3,17 +3,17 @@
 use outrigger_agent::{Measure, State};
 
 use super::context::{Context, short};
-use crate::conversation::Slash;
+use crate::conversation::{Input, Slash};
 use crate::exit::Failure;
 use crate::show::row::Row;
-use crate::show::{Tone, amounts, count};
+use crate::show::{Tone, Totals, amounts, count, inert};
 
 /// The first lines.
 pub(super) fn welcome(context: &Context) -> Vec<Row> {
     let version = env!("CARGO_PKG_VERSION");
-    let (dir, model) = (short(&context.dir), context.model_name());
+    let (dir, name) = (short(&context.dir), context.sessions.name());
     vec![
-        Row::note(Tone::Strong, &format!("● outrigger {version} · {model} · {dir}")),
+        Row::note(Tone::Strong, &format!("● outrigger {version} · {name} · {dir}")),
         Row::note(
             Tone::Detail,
             "  It works on a copy; nothing changes here before /apply. /help says more.",
@@ -96,4 +96,15 @@ pub(super) fn context(state: &State) -> Vec<Row> {
 pub(super) fn changed(files: usize) -> Row {
     let files = count(files as u64, "changed file");
     Row::note(Tone::Detail, &format!("  {files} in the sandbox · /diff shows · /apply writes back"))
+}
+
+/// What commands may reach.
+pub(super) fn network(words: &str) -> Row {
+    Row::note(Tone::Good, &format!("● commands may reach: {}", inert(words)))
+}
+
+/// What a conversation hears of a turn that is over.
+pub(crate) fn over(state: &State) -> [Input; 3] {
+    let totals = format!("  {} in all", Totals::of(state).words());
+    [Input::Note(Tone::Detail, totals), Input::Asked(Vec::new()), Input::Idle]
 }

@@ -12,7 +12,7 @@ use crate::session;
 use crate::show::{self, Screen, Tone};
 use crate::waiting::PendingApproval;
 
-pub(super) async fn inbox(remote: &Remote<'_>, asked: Inbox) -> Outcome<u8> {
+pub(super) async fn inbox(remote: &Remote, asked: Inbox) -> Outcome<u8> {
     if asked.remind {
         return Err(not_there("--remind"));
     }
@@ -30,7 +30,7 @@ pub(super) async fn inbox(remote: &Remote<'_>, asked: Inbox) -> Outcome<u8> {
     show_all(&waiting, asked.output)
 }
 
-pub(super) async fn approve(remote: &Remote<'_>, asked: Approve) -> Outcome<u8> {
+pub(super) async fn approve(remote: &Remote, asked: Approve) -> Outcome<u8> {
     let waiting = PendingApproval::find(&remote.journal, &asked.id).await?;
     let answer = AnswerApproval {
         answer: ApprovalAnswer::Approve,
@@ -53,7 +53,7 @@ pub(super) async fn approve(remote: &Remote<'_>, asked: Approve) -> Outcome<u8> 
     answered(remote, &waiting, answer, "approved", (asked.later, asked.output)).await
 }
 
-pub(super) async fn deny(remote: &Remote<'_>, asked: Deny) -> Outcome<u8> {
+pub(super) async fn deny(remote: &Remote, asked: Deny) -> Outcome<u8> {
     let waiting = PendingApproval::find(&remote.journal, &asked.id).await?;
     let (seen, arguments, reason) = (None, None, Some(asked.reason));
     let answer = AnswerApproval { answer: ApprovalAnswer::Deny, seen, arguments, reason };
@@ -62,7 +62,7 @@ pub(super) async fn deny(remote: &Remote<'_>, asked: Deny) -> Outcome<u8> {
 
 /// Sends the answer, and follows the session, which goes on by itself.
 async fn answered(
-    remote: &Remote<'_>,
+    remote: &Remote,
     waiting: &PendingApproval,
     answer: AnswerApproval,
     said: &str,
@@ -85,10 +85,7 @@ async fn answered(
 }
 
 /// What an effect that waits would make of a file.
-async fn preview(
-    remote: &Remote<'_>,
-    waiting: &PendingApproval,
-) -> Outcome<Option<ApprovalPreview>> {
+async fn preview(remote: &Remote, waiting: &PendingApproval) -> Outcome<Option<ApprovalPreview>> {
     if waiting.asked().is_none() {
         return Err(over(waiting));
     }

@@ -18,13 +18,13 @@ use crate::waiting::PendingApproval;
 use crate::{repository, session};
 
 /// Prints the patch.
-pub(super) async fn diff(remote: &Remote<'_>, asked: Diff) -> Outcome<u8> {
+pub(super) async fn diff(remote: &Remote, asked: Diff) -> Outcome<u8> {
     let session = remote.find(&asked.session).await?;
     print_patch(&session, &patch(remote, &session).await?, None, asked.output)
 }
 
 /// Writes the changes back into the directory that the session began with, here or at the server.
-pub(super) async fn apply(remote: &Remote<'_>, asked: WriteBack) -> Outcome<u8> {
+pub(super) async fn apply(remote: &Remote, asked: WriteBack) -> Outcome<u8> {
     if asked.branch {
         return Err(not_there("--branch"));
     }
@@ -50,14 +50,14 @@ pub(super) async fn apply(remote: &Remote<'_>, asked: WriteBack) -> Outcome<u8> 
     Ok(0)
 }
 
-async fn patch(remote: &Remote<'_>, session: &SessionId) -> Outcome<Vec<u8>> {
+async fn patch(remote: &Remote, session: &SessionId) -> Outcome<Vec<u8>> {
     Ok(remote.client.get_bytes(&format!("/v1/sessions/{session}/changes.patch")).await?)
 }
 
 /// The end of a command that followed a session: its changes are fetched, kept as a patch,
 /// shown, and written back if that was asked for.
 pub(super) async fn finish(
-    remote: &Remote<'_>,
+    remote: &Remote,
     session: &SessionId,
     state: &State,
     (back, source): (Back, Option<&Path>),
@@ -84,7 +84,7 @@ pub(super) async fn finish(
 
 /// The changes; nothing if there is no sandbox any more that could have any. Then the patch
 /// is fetched that was kept of them.
-async fn changes(remote: &Remote<'_>, session: &SessionId) -> Outcome<Option<Changes>> {
+pub(super) async fn changes(remote: &Remote, session: &SessionId) -> Outcome<Option<Changes>> {
     let path = format!("/v1/sessions/{session}/changes.tar");
     let archive = match remote.client.get_bytes(&path).await {
         Ok(archive) => archive,
@@ -105,7 +105,7 @@ async fn changes(remote: &Remote<'_>, session: &SessionId) -> Outcome<Option<Cha
 
 /// Follows a session to where it waits or ends, and ends as a `run` would then.
 pub(super) async fn drive(
-    remote: &Remote<'_>,
+    remote: &Remote,
     session: &SessionId,
     after: Seq,
     apply: Apply,

@@ -2,23 +2,25 @@
 
 use outrigger_agent::{Seq, SessionId, State};
 use outrigger_api::SessionInfo;
-use outrigger_client::ServerClient;
+use outrigger_client::{Error, ServerClient};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::journal::RemoteJournal;
 use crate::command::drive::resume_hint;
 use crate::command::finish::write;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::limits;
 use crate::paths::Paths;
 use crate::session;
 use crate::waiting::PendingApproval;
 
 /// A server, as commands use it.
 #[derive(Debug)]
-pub(super) struct Remote<'a> {
-    pub(super) paths: &'a Paths,
+pub(super) struct Remote {
+    pub(super) paths: Paths,
     /// For what is kept of its sessions.
     pub(super) kept: Paths,
     pub(super) client: ServerClient,
@@ -37,9 +39,9 @@ pub(super) fn cut_off(session: &SessionId) -> Failure {
     Failure::new(Kind::Interrupted, text).hint(resume_hint(session))
 }
 
-impl<'a> Remote<'a> {
-    pub(super) fn new(paths: &'a Paths, client: ServerClient) -> Self {
-        let kept = paths.of_server(client.server());
+impl Remote {
+    pub(super) fn new(paths: &Paths, client: ServerClient) -> Self {
+        let (kept, paths) = (paths.of_server(client.server()), paths.clone());
         Self { paths, kept, journal: RemoteJournal::new(client.clone()), client }
     }
 
@@ -87,4 +89,24 @@ impl<'a> Remote<'a> {
 pub(super) fn source_of(dir: &Path) -> String {
     let system = rustix::system::uname();
     format!("{}:{}", system.nodename().to_string_lossy(), dir.display())
+}
+
+/// A session as the server names it.
+pub(super) fn named(id: &str) -> Outcome<SessionId> {
+    let none = || Failure::new(Kind::ServerFailed, "the server gave a session no name");
+    SessionId::new(id).ok_or_else(none)
+}
+
+/// Asks for something that is done once however often it is asked for, until the server answers.
+pub(super) async fn persist<T>(ask: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+    for attempt in 1..=limits::RECONNECTS_MAX {
+        match ask().await {
+            Err(error) if error.is_retryable() => {
+                let pause = limits::RECONNECT_MS << attempt.min(5);
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+            }
+            done => return done,
+        }
+    }
+    ask().await
 }

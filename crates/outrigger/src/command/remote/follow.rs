@@ -1,10 +1,8 @@
 //! A server's session, shown live until it waits or ends.
 
 use futures_util::StreamExt;
-use outrigger_agent::{Event, Record, Seq, SessionId, State};
-use outrigger_api::{LiveFrame, LiveKind, SessionGroup};
+use outrigger_agent::{Seq, SessionId, State};
 use outrigger_client::StreamFrame;
-use outrigger_engine::LiveOutput;
 use outrigger_store::load_all;
 use serde_json::json;
 use std::time::Duration;
@@ -12,7 +10,8 @@ use tokio::time::Instant;
 
 use super::connection::Remote;
 use super::questions::RemoteQuestions;
-use crate::command::ask::{AskOutcome, Asker, asks};
+use super::watch::{AWAY, SessionNews, WatchError, WatchedSession};
+use crate::command::ask::{AskOutcome, Asker};
 use crate::command::drive::Interrupts;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
@@ -27,26 +26,20 @@ pub(super) enum OnInterrupt {
     Leave,
 }
 
-/// A session that is followed.
-pub(super) struct Following<'a> {
-    remote: &'a Remote<'a>,
-    session: &'a SessionId,
-    state: State,
+/// A session that is shown.
+struct Following<'a> {
+    watched: WatchedSession<'a>,
     /// Whether whoever sits there is asked what the session asks.
     asker: Asker<RemoteQuestions<'a>>,
-    /// Whether something happened after which somebody may be asked.
-    may_ask: bool,
-    /// Since when its turn is one that nobody drives: a server that just began takes it up.
-    cut_off: Option<Instant>,
     on_interrupt: OnInterrupt,
+    /// How often Ctrl-C came.
+    interrupted: u32,
 }
 
 /// What a frame, a key or the time led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     On,
-    /// The stream is gone: it is asked for anew.
-    Broken,
     /// Nothing happens any more by itself.
     Parked,
 }
@@ -54,76 +47,57 @@ enum Step {
 /// Shows what comes after a place, until the session waits or ends, and gives how it stands
 /// then.
 pub(super) async fn follow(
-    remote: &Remote<'_>,
+    remote: &Remote,
     session: &SessionId,
     after: Seq,
     on_interrupt: OnInterrupt,
     screen: &mut Screen,
 ) -> Outcome<State> {
     let asker = Asker::new(RemoteQuestions::new(remote, session));
-    let state = State::default();
-    let mut following =
-        Following { remote, session, state, asker, may_ask: true, cut_off: None, on_interrupt };
-    following.learn(after, screen).await?;
+    let mut records = Vec::new();
+    load_all(&remote.journal, session, Seq::default(), |record| records.push(record)).await?;
+    let shown = records.iter().filter(|record| record.seq <= after);
+    let shown = shown.inspect(|record| screen.learn(record)).fold(State::default(), State::apply);
+    let watched = WatchedSession::new(remote, session, shown);
+    let mut following = Following { watched, asker, on_interrupt, interrupted: 0 };
     let mut interrupts = Interrupts::listen()?;
-    let watching = following.watch(screen, &mut interrupts);
-    watching.await?;
-    Ok(following.state)
+    loop {
+        match following.watch(screen, &mut interrupts).await {
+            Ok(()) => return Ok(following.watched.state),
+            Err(WatchError::Failed(failure)) => return Err(failure),
+            Err(WatchError::Away(failure)) => {
+                let (pause, attempts) = following.watched.pause();
+                if attempts > limits::RECONNECTS_MAX {
+                    return Err(failure);
+                }
+                if attempts == 1 {
+                    screen.note(Tone::Warning, format!("! {AWAY}"));
+                }
+                interrupts.or_left(session, sleep(pause)).await?;
+            }
+        }
+    }
 }
 
 impl Following<'_> {
-    /// Takes note of what was shown before, and shows the rest of what there is.
-    async fn learn(&mut self, after: Seq, screen: &mut Screen) -> Outcome {
-        let mut records = Vec::new();
-        load_all(&self.remote.journal, self.session, Seq::default(), |it| records.push(it)).await?;
-        for record in records {
-            if record.seq <= after {
-                screen.learn(&record);
-            } else {
-                screen.event(&record);
-            }
-            self.take(&record);
-        }
+    async fn catch_up(&mut self, screen: &mut Screen) -> Result<(), WatchError> {
+        self.watched.catch_up().await?.iter().for_each(|record| screen.event(record));
         Ok(())
     }
 
-    fn take(&mut self, record: &Record) {
-        self.may_ask |= asks(record) || matches!(record.event, Event::TurnEnded(_));
-        self.state = std::mem::take(&mut self.state).apply(record);
-    }
-
-    async fn catch_up(&mut self, screen: &mut Screen) -> Outcome {
-        let mut records = Vec::new();
-        load_all(&self.remote.journal, self.session, self.state.seq(), |it| records.push(it))
-            .await?;
-        for record in records {
-            screen.event(&record);
-            self.take(&record);
-        }
-        Ok(())
-    }
-
-    /// Follows stream after stream, until the session is parked.
-    async fn watch(&mut self, screen: &mut Screen, interrupts: &mut Interrupts) -> Outcome {
-        let mut attempts = 0;
-        let mut interrupted = 0;
+    /// Follows one stream after the other, until the session is parked.
+    async fn watch(
+        &mut self,
+        screen: &mut Screen,
+        interrupts: &mut Interrupts,
+    ) -> Result<(), WatchError> {
         loop {
-            let after = self.state.seq().0;
-            let stream = self.remote.client.follow(self.session.as_str(), after).await;
-            let stream = match stream {
-                Err(error) if error.is_retryable() && attempts < limits::RECONNECTS_MAX => {
-                    attempts += 1;
-                    if attempts == 1 {
-                        screen.note(Tone::Warning, "! the server is away; it is asked again");
-                    }
-                    let pause = Duration::from_millis(limits::RECONNECT_MS << attempts.min(5));
-                    interrupts.or_left(self.session, sleep(pause)).await?;
-                    continue;
-                }
-                stream => stream?,
-            };
-            attempts = 0;
+            self.catch_up(screen).await?;
+            let WatchedSession { remote, session, .. } = self.watched;
+            let after = self.watched.state.seq().0;
+            let stream = remote.client.follow(session.as_str(), after).await?;
             let mut stream = std::pin::pin!(stream);
+            screen.begin_anew();
             let mut ticks = screen.ticks();
             let mut looked = Instant::now();
             loop {
@@ -132,19 +106,18 @@ impl Following<'_> {
                     frame = stream.next() => match frame {
                         Some(Ok(frame)) => self.frame(frame, screen).await?,
                         // Whatever it was, it is told when it comes again.
-                        Some(Err(_)) | None => Step::Broken,
+                        Some(Err(_)) | None => break,
                     },
-                    () = interrupts.next() => {
-                        interrupted += 1;
-                        self.interrupt(interrupted, screen).await?
-                    }
+                    () = interrupts.next() => self.interrupt(screen).await?,
                     line = screen.line(), if self.asker.is_open() => {
-                        self.may_ask |= self.asker.take(line?, screen).await? != AskOutcome::Open;
+                        if self.asker.take(line?, screen).await? != AskOutcome::Open {
+                            self.watched.look_again();
+                        }
                         Step::On
                     }
                     () = self.asker.patience() => {
                         self.asker.leave(screen, "nobody answered");
-                        self.may_ask = true;
+                        self.watched.look_again();
                         Step::On
                     }
                     _ = ticks.tick() => {
@@ -154,86 +127,58 @@ impl Following<'_> {
                         self.look(due, screen).await?
                     }
                 };
-                match step {
-                    Step::On => {}
-                    Step::Broken => break,
-                    Step::Parked => return Ok(()),
+                if step == Step::Parked {
+                    return Ok(());
                 }
             }
         }
     }
 
-    async fn frame(&mut self, frame: StreamFrame, screen: &mut Screen) -> Outcome<Step> {
-        match frame {
-            StreamFrame::Event(seq) if Seq(seq) > self.state.seq() => self.catch_up(screen).await?,
-            StreamFrame::Live(frame) => {
-                let effect = Some(Seq(frame.effect)).filter(|_| frame.kind != LiveKind::Warning);
-                match live(frame) {
-                    Ok(output) => screen.live(effect, &output),
-                    Err(warning) => screen.note(Tone::Warning, format!("! {warning}")),
-                }
+    async fn frame(&mut self, frame: StreamFrame, screen: &mut Screen) -> Result<Step, WatchError> {
+        for news in self.watched.take(frame).await? {
+            match news {
+                SessionNews::Event(record) => screen.event(&record),
+                SessionNews::Live(effect, output) => screen.live(effect, &output),
+                SessionNews::Warning(text) => screen.note(Tone::Warning, format!("! {text}")),
             }
-            StreamFrame::Session(info) if info.group != SessionGroup::Running => {
-                self.may_ask = true
-            }
-            StreamFrame::Event(_) | StreamFrame::Session(_) | StreamFrame::Presence(_) => {}
         }
-        if self.may_ask { self.look(true, screen).await } else { Ok(Step::On) }
+        self.look(false, screen).await
     }
 
-    /// Looks whether the session waits, and asks whoever sits there. `due`: also where nothing
-    /// was heard of it, as of what a subagent asks.
-    async fn look(&mut self, due: bool, screen: &mut Screen) -> Outcome<Step> {
+    /// Looks whether the session waits, and asks whoever sits there.
+    async fn look(&mut self, due: bool, screen: &mut Screen) -> Result<Step, WatchError> {
         if self.asker.is_open() {
             if due {
                 self.asker.is_over(screen).await?;
             }
             return Ok(Step::On);
         }
-        let below = due && self.state.subagents(self.session).next().is_some();
-        let unsure = due && self.cut_off.is_some();
-        if !std::mem::take(&mut self.may_ask) && !below && !unsure {
-            return Ok(Step::On);
-        }
-        let info = self.remote.info(self.session).await?;
-        if Seq(info.head) > self.state.seq() {
-            // Its frame is on the way, and it is looked again then.
-            self.may_ask = true;
-            return Ok(Step::On);
-        }
-        let is_asked = info.approvals > 0 || below;
-        let came = match is_asked {
+        let Some(standing) = self.watched.look(due).await? else { return Ok(Step::On) };
+        let came = match standing.may_ask {
             true => self.asker.look(screen).await?,
             false => AskOutcome::Left,
         };
-        let is_cut_off = self.state.in_turn() && info.approvals == 0;
-        if is_cut_off && info.group != SessionGroup::Running {
-            let since = self.cut_off.get_or_insert_with(Instant::now);
-            if since.elapsed() < Duration::from_millis(limits::TAKE_UP_MS_MAX) {
-                return Ok(Step::On);
-            }
-        } else {
-            self.cut_off = None;
+        if came == AskOutcome::Answered {
+            self.watched.look_again();
         }
-        match came {
-            AskOutcome::Left if info.group != SessionGroup::Running => Ok(Step::Parked),
-            came => {
-                self.may_ask |= came == AskOutcome::Answered;
-                Ok(Step::On)
-            }
-        }
+        let parked = came == AskOutcome::Left && standing.rests;
+        Ok(if parked { Step::Parked } else { Step::On })
     }
 
-    async fn interrupt(&mut self, times: u32, screen: &Screen) -> Outcome<Step> {
-        let session = self.session;
-        if times > 1 || self.on_interrupt == OnInterrupt::Leave || self.asker.is_open() {
+    async fn interrupt(&mut self, screen: &Screen) -> Result<Step, WatchError> {
+        let session = self.watched.session;
+        self.interrupted += 1;
+        let leaves = self.interrupted > 1 || self.on_interrupt == OnInterrupt::Leave;
+        if leaves || self.asker.is_open() {
             let text = format!("session {session} goes on at the server");
-            return Err(Failure::new(Kind::Interrupted, text)
-                .hint(format!("`outrigger attach {session}` shows it again.")));
+            let failure = Failure::new(Kind::Interrupted, text);
+            return Err(failure
+                .hint(format!("`outrigger attach {session}` shows it again."))
+                .into());
         }
         screen.note(Tone::Warning, "! stopping; press Ctrl-C again to leave at once");
         let path = format!("/v1/sessions/{session}/interrupt");
-        self.remote.client.command(&path, &json!({})).await?;
+        self.watched.remote.client.command(&path, &json!({})).await?;
         Ok(Step::On)
     }
 }
@@ -241,17 +186,4 @@ impl Following<'_> {
 async fn sleep(pause: Duration) -> Outcome {
     tokio::time::sleep(pause).await;
     Ok(())
-}
-
-/// What is under way, as drivers of this machine tell it; or a warning.
-fn live(frame: LiveFrame) -> Result<LiveOutput, String> {
-    let LiveFrame { kind, text, .. } = frame;
-    Ok(match kind {
-        LiveKind::Attempt => LiveOutput::Attempt(text.parse().unwrap_or(1)),
-        LiveKind::Text => LiveOutput::Text(text),
-        LiveKind::Thinking => LiveOutput::Thinking(text),
-        LiveKind::Calling => LiveOutput::Calling(text),
-        LiveKind::Output => LiveOutput::Output(text.into_bytes()),
-        LiveKind::Retrying | LiveKind::Warning => return Err(text),
-    })
 }

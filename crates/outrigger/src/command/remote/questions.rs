@@ -15,14 +15,14 @@ use crate::waiting::PendingApproval;
 
 /// The questions of a server's session.
 pub(super) struct RemoteQuestions<'a> {
-    remote: &'a Remote<'a>,
+    remote: &'a Remote,
     session: &'a SessionId,
     /// What was looked at of each file that would change.
     seen: RefCell<BTreeMap<String, String>>,
 }
 
 impl<'a> RemoteQuestions<'a> {
-    pub(super) fn new(remote: &'a Remote<'a>, session: &'a SessionId) -> Self {
+    pub(super) fn new(remote: &'a Remote, session: &'a SessionId) -> Self {
         Self { remote, session, seen: RefCell::default() }
     }
 }
@@ -31,25 +31,27 @@ impl<'a> RemoteQuestions<'a> {
 impl QuestionSource for RemoteQuestions<'_> {
     async fn first(&self, left: &BTreeSet<String>) -> Outcome<Option<Question>> {
         let waiting = PendingApproval::below(&self.remote.journal, self.session).await?;
-        let Some(one) = waiting.iter().find(|one| !left.contains(&one.id())) else {
-            return Ok(None);
-        };
-        let path = self.remote.approval(one);
-        let info: ApprovalInfo = match self.remote.client.get(&path).await {
-            Ok(info) => info,
-            // Others have to answer it, or did.
-            Err(Error::Problem(problem))
-                if matches!(problem.code, ProblemCode::NotFound | ProblemCode::Conflict) =>
+        for one in waiting.iter().filter(|one| !left.contains(&one.id())) {
+            let info: ApprovalInfo = match self.remote.client.get(&self.remote.approval(one)).await
             {
-                return Ok(None);
+                Ok(info) => info,
+                // Others have to answer it, or did.
+                Err(Error::Problem(problem))
+                    if matches!(problem.code, ProblemCode::NotFound | ProblemCode::Conflict) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let (diff, seen) = info.preview.map(|it| (it.diff, it.seen)).unzip();
+            if let Some(seen) = seen {
+                self.seen.borrow_mut().insert(one.id(), seen);
             }
-            Err(error) => return Err(error.into()),
-        };
-        let (diff, seen) = info.preview.map(|it| (it.diff, it.seen)).unzip();
-        if let Some(seen) = seen {
-            self.seen.borrow_mut().insert(one.id(), seen);
+            if let Some(question) = Question::with(None, one, (diff, None)) {
+                return Ok(Some(question));
+            }
         }
-        Ok(Question::with(None, one, (diff, None)))
+        Ok(None)
     }
 
     async fn answer(

@@ -9,7 +9,7 @@ use outrigger_repository::DirectoryArchive;
 use std::path::{Path, PathBuf};
 
 use super::changes::drive;
-use super::connection::{Remote, not_there, source_of};
+use super::connection::{Remote, named, not_there, persist, source_of};
 use crate::command::detach;
 use crate::command::run::{Run, STDIN, no_session, task_and_context};
 use crate::config::Config;
@@ -20,7 +20,7 @@ use crate::show::{self, Screen, Tone, amounts::size};
 use crate::trust::{self, Standing};
 use crate::workspace;
 
-pub(super) async fn run(remote: &Remote<'_>, run: Run) -> Outcome<u8> {
+pub(super) async fn run(remote: &Remote, run: Run) -> Outcome<u8> {
     can_be_sent(&run)?;
     let mut screen = Screen::new(run.output);
     let dir = std::fs::canonicalize(&run.dir).map_err(|error| {
@@ -35,14 +35,12 @@ pub(super) async fn run(remote: &Remote<'_>, run: Run) -> Outcome<u8> {
         return Box::pin(drive(remote, &session, before, run.apply, &mut screen)).await;
     }
     let config = Config::of_files(remote.paths.configs())?;
-    let (workspace, top) = Box::pin(send(remote, &config, &dir, &mut screen)).await?;
     let words = run.net.words()?;
-    let request = CreateSession {
+    let asked = CreateSession {
         text,
         agent: run.agent,
         network: words.map(|words| words.all().to_vec()).unwrap_or_default(),
         model: run.model.model,
-        workspace: Some(workspace),
         data: context
             .into_iter()
             .map(|text| AttachedText { name: STDIN.to_owned(), text })
@@ -50,18 +48,31 @@ pub(super) async fn run(remote: &Remote<'_>, run: Run) -> Outcome<u8> {
         limits: limits(run.limits),
         ..CreateSession::default()
     };
-    let once = uuid::Uuid::new_v4().to_string();
-    let opening = remote.client.post_once::<SessionInfo>("/v1/sessions", &request, &once);
-    let info = screen.during("opening the session", opening).await?;
-    let session = SessionId::new(info.id.as_str());
-    let session = session.ok_or_else(|| Failure::new(Kind::Storage, "the server gave no name"))?;
-    remote.remember(&session, &top)?;
-    let server = remote.client.server();
-    screen.note(Tone::Detail, format!("session {session}: {server}/sessions/{session}"));
+    let session = Box::pin(open(remote, &config, &dir, asked, &mut screen)).await?;
     if run.detach {
         return detach::told(&session, "at the server", run.output);
     }
     Box::pin(drive(remote, &session, Seq::default(), run.apply, &mut screen)).await
+}
+
+/// Sends a directory, and opens a session that begins with it.
+pub(super) async fn open(
+    remote: &Remote,
+    config: &Config,
+    dir: &Path,
+    asked: CreateSession,
+    screen: &mut Screen,
+) -> Outcome<SessionId> {
+    let (workspace, top) = Box::pin(send(remote, config, dir, screen)).await?;
+    let request = CreateSession { workspace: Some(workspace), ..asked };
+    let once = uuid::Uuid::new_v4().to_string();
+    let opening = persist(async || remote.client.post_once("/v1/sessions", &request, &once).await);
+    let info: SessionInfo = screen.during("opening the session", opening).await?;
+    let session = named(&info.id)?;
+    remote.remember(&session, &top)?;
+    let server = remote.client.server();
+    screen.note(Tone::Detail, format!("session {session}: {server}/sessions/{session}"));
+    Ok(session)
 }
 
 /// An error for what is of this machine alone.
@@ -95,14 +106,14 @@ fn limits(limits: Limits) -> SessionLimits {
 
 /// Packs a directory and sends it: as it is named there, and the top of what was sent.
 async fn send(
-    remote: &Remote<'_>,
+    remote: &Remote,
     config: &Config,
     dir: &Path,
     screen: &mut Screen,
 ) -> Outcome<(SentWorkspace, PathBuf)> {
     let tree = workspace::tree(dir)?;
     let guides = ProjectFile::guides(&tree);
-    let judged = trust::settle(remote.paths, &tree.top, guides, screen).await?;
+    let judged = trust::settle(&remote.paths, &tree.top, guides, screen).await?;
     let trusted = judged.iter().filter(|it| it.standing == Standing::Trusted);
     let trusted = trusted.map(|it| TrustedContent {
         path: it.file.name.clone(),
@@ -110,7 +121,7 @@ async fn send(
     });
     let trusted = trusted.collect();
     let mut notes = Vec::new();
-    let packing = workspace::copied(remote.paths, config, tree, &mut notes);
+    let packing = workspace::copied(&remote.paths, config, tree, &mut notes);
     let (tree, packed) = screen.during("packing the directory", packing).await?;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let DirectoryArchive { archive, files, bytes, left_out, dependencies } = packed;
@@ -139,7 +150,7 @@ async fn send(
 
 /// Says something to a session.
 pub(super) async fn say(
-    remote: &Remote<'_>,
+    remote: &Remote,
     session: &SessionId,
     text: String,
     context: Option<String>,
@@ -150,21 +161,28 @@ pub(super) async fn say(
 }
 
 /// The newest session of a directory of this machine.
-async fn last_of(remote: &Remote<'_>, dir: &Path) -> Outcome<SessionId> {
+async fn last_of(remote: &Remote, dir: &Path) -> Outcome<SessionId> {
+    match last_in(remote, dir).await? {
+        Some(info) => remote.find(&info.id).await,
+        None => Err(no_session(dir)),
+    }
+}
+
+/// The newest session of a directory of this machine in which the person may speak, if there
+/// is one.
+pub(super) async fn last_in(remote: &Remote, dir: &Path) -> Outcome<Option<SessionInfo>> {
     let source = source_of(dir);
     let mut cursor = String::new();
     loop {
         let path = format!("/v1/sessions?limit=200{cursor}");
         let page: outrigger_api::SessionList = remote.client.get(&path).await?;
-        let is_of = |info: &&SessionInfo| {
+        let is_of = |info: &SessionInfo| {
             info.rights.speak && !info.cancelled && info.directory.as_ref() == Some(&source)
         };
-        if let Some(info) = page.data.iter().find(is_of) {
-            return remote.find(&info.id).await;
-        }
-        match page.next_cursor {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => return Err(no_session(dir)),
+        match (page.data.into_iter().find(is_of), page.next_cursor) {
+            (Some(info), _) => return Ok(Some(info)),
+            (None, Some(next)) => cursor = format!("&cursor={next}"),
+            (None, None) => return Ok(None),
         }
     }
 }

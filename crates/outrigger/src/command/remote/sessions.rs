@@ -28,7 +28,7 @@ use crate::session;
 use crate::show::{self, Screen, Tone, Totals};
 use crate::waiting::PendingApproval;
 
-pub(super) async fn execute(remote: &Remote<'_>, asked: Sessions) -> Outcome<u8> {
+pub(super) async fn execute(remote: &Remote, asked: Sessions) -> Outcome<u8> {
     match asked {
         Sessions::Ls(asked) => ls(remote, asked).await,
         Sessions::Show(asked) => show(remote, asked).await,
@@ -70,7 +70,7 @@ pub(super) async fn execute(remote: &Remote<'_>, asked: Sessions) -> Outcome<u8>
     }
 }
 
-async fn ls(remote: &Remote<'_>, asked: Ls) -> Outcome<u8> {
+async fn ls(remote: &Remote, asked: Ls) -> Outcome<u8> {
     let source = asked.dir.as_ref().map(|dir| {
         let real = std::fs::canonicalize(dir).or_else(|_| std::path::absolute(dir));
         source_of(&real.unwrap_or_else(|_| dir.clone()))
@@ -107,7 +107,7 @@ fn line(info: SessionInfo) -> Outcome<SessionLine> {
     Ok(SessionLine { row: row(&info)?, model: Some(info.model), dir: info.directory, totals })
 }
 
-async fn show(remote: &Remote<'_>, asked: Show) -> Outcome<u8> {
+async fn show(remote: &Remote, asked: Show) -> Outcome<u8> {
     let row = session::find(&remote.journal, &asked.session).await?;
     let state = remote.state(&row.session).await?;
     let mut screen = Screen::new(asked.output);
@@ -126,7 +126,7 @@ async fn show(remote: &Remote<'_>, asked: Show) -> Outcome<u8> {
 }
 
 async fn logs(
-    remote: &Remote<'_>,
+    remote: &Remote,
     name: &str,
     (follows, since): (bool, u64),
     output: Output,
@@ -144,7 +144,7 @@ async fn logs(
 
 /// Shows a session until it ends or waits, and ends as a `run` would then. Ctrl-C stops the
 /// watching and nothing else.
-pub(super) async fn attach(remote: &Remote<'_>, asked: Attach) -> Outcome<u8> {
+pub(super) async fn attach(remote: &Remote, asked: Attach) -> Outcome<u8> {
     let session = remote.find(&asked.session).await?;
     let mut screen = Screen::new(asked.output);
     let watching = follow(remote, &session, Seq::default(), OnInterrupt::Leave, &mut screen);
@@ -159,7 +159,7 @@ pub(super) async fn attach(remote: &Remote<'_>, asked: Attach) -> Outcome<u8> {
     tell_watched(&screen, (&row, &state), (None, true), failure)
 }
 
-pub(super) async fn stop(remote: &Remote<'_>, asked: StopSessions) -> Outcome<u8> {
+pub(super) async fn stop(remote: &Remote, asked: StopSessions) -> Outcome<u8> {
     let mut screen = Screen::new(asked.output);
     let mut stopped = Vec::new();
     for name in &asked.sessions {
@@ -176,7 +176,7 @@ pub(super) async fn stop(remote: &Remote<'_>, asked: StopSessions) -> Outcome<u8
 }
 
 /// Stops one; whether anything ran.
-async fn interrupted(remote: &Remote<'_>, session: &SessionId) -> Outcome<bool> {
+async fn interrupted(remote: &Remote, session: &SessionId) -> Outcome<bool> {
     if remote.info(session).await?.group != SessionGroup::Running {
         return Ok(false);
     }
@@ -196,7 +196,7 @@ async fn interrupted(remote: &Remote<'_>, session: &SessionId) -> Outcome<bool> 
     Err(still_runs(session))
 }
 
-async fn share(remote: &Remote<'_>, asked: ShareSession) -> Outcome<u8> {
+async fn share(remote: &Remote, asked: ShareSession) -> Outcome<u8> {
     let session = remote.find(&asked.session).await?.root();
     let access = match (asked.revoke, asked.take_part) {
         (true, _) => ShareAccess::None,
@@ -211,7 +211,7 @@ async fn share(remote: &Remote<'_>, asked: ShareSession) -> Outcome<u8> {
     print_shares(&session, &remote.state(&session).await?, asked.output)
 }
 
-async fn checkpoints(remote: &Remote<'_>, name: &str, output: Output) -> Outcome<u8> {
+async fn checkpoints(remote: &Remote, name: &str, output: Output) -> Outcome<u8> {
     let session = remote.find(name).await?;
     let path = format!("/v1/sessions/{session}/checkpoints");
     let list: CheckpointList = remote.client.get(&path).await?;
@@ -232,7 +232,7 @@ async fn checkpoints(remote: &Remote<'_>, name: &str, output: Output) -> Outcome
     print_checkpoints(&session, &all.collect::<Vec<_>>(), output)
 }
 
-async fn fork(remote: &Remote<'_>, name: &str, at: Option<u64>, output: Output) -> Outcome<u8> {
+async fn fork(remote: &Remote, name: &str, at: Option<u64>, output: Output) -> Outcome<u8> {
     let session = remote.find(name).await?;
     let (path, once) = (format!("/v1/sessions/{session}/fork"), uuid::Uuid::new_v4().to_string());
     let (asked, mut screen) = (ForkSession { at }, Screen::new(output));
@@ -246,7 +246,7 @@ async fn fork(remote: &Remote<'_>, name: &str, at: Option<u64>, output: Output) 
     Ok(0)
 }
 
-async fn rewind(remote: &Remote<'_>, name: &str, to: Option<u64>, output: Output) -> Outcome<u8> {
+async fn rewind(remote: &Remote, name: &str, to: Option<u64>, output: Output) -> Outcome<u8> {
     let session = remote.find(name).await?;
     let path = format!("/v1/sessions/{session}/rewind");
     let CheckpointInfo { at, .. } = remote.client.post(&path, &RewindSession { to }).await?;
@@ -258,7 +258,7 @@ async fn rewind(remote: &Remote<'_>, name: &str, to: Option<u64>, output: Output
     Ok(0)
 }
 
-async fn cancel(remote: &Remote<'_>, name: &str, output: Output) -> Outcome<u8> {
+async fn cancel(remote: &Remote, name: &str, output: Output) -> Outcome<u8> {
     let session = remote.find(name).await?;
     let asked = CancelSession { reason: "outrigger sessions cancel".to_owned() };
     remote.client.command(&format!("/v1/sessions/{session}/cancel"), &asked).await?;

@@ -1,48 +1,42 @@
 //! A session that a conversation takes up, and where it stands.
 
-use outrigger_agent::{Author, Item, Record, Seq, SessionId, Spec, State};
+use outrigger_agent::{Author, Item, Seq, SessionId, Spec, State};
 use outrigger_store::load_all;
 use std::path::Path;
+use std::rc::Rc;
 
-use super::context::Context;
-use crate::command::task::{self, OpenedTask};
+use super::sessions::OwnSessions;
+use super::talk::OwnTalk;
+use super::work::OwnWork;
+use crate::command::converse::source::OpenedTalk;
+use crate::command::task;
 use crate::compose::Store;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session::Lock;
 use crate::show::row::Row;
-use crate::show::{self, Screen, Tone, count, markdown_rows, word};
+use crate::show::{self, Screen, Tone, count, inert, markdown_rows, word};
 use crate::{limits, session, workspace};
-
-/// A session that is gone on with.
-pub(super) struct OpenedTalk {
-    pub(super) task: OpenedTask,
-    /// What happened in it before.
-    pub(super) before: Vec<Record>,
-    pub(super) rows: Vec<Row>,
-    /// Whether it goes on at once.
-    pub(super) drive: bool,
-}
 
 /// Takes up a session, shows where it stands, and lets it go on if it was cut off.
 pub(super) async fn go_on(
-    context: &Context,
+    sessions: &OwnSessions,
     store: Store,
     named: &SessionId,
-) -> Outcome<Box<OpenedTalk>> {
+) -> Outcome<OpenedTalk> {
     let session = session::root(&*store.journal, named).await?;
-    let Some(lock) = session::lock(&context.paths.lock(session.as_str()))? else {
+    let Some(lock) = session::lock(&sessions.paths.lock(session.as_str()))? else {
         return Err(session::held(&session));
     };
-    take_up(context, store, session, Some(lock)).await
+    take_up(sessions, store, session, Some(Rc::new(lock))).await
 }
 
 pub(super) async fn take_up(
-    context: &Context,
+    sessions: &OwnSessions,
     store: Store,
     session: SessionId,
-    lock: Option<Lock>,
-) -> Outcome<Box<OpenedTalk>> {
-    let (paths, config) = (&context.paths, &context.config);
+    lock: Option<Rc<Lock>>,
+) -> Outcome<OpenedTalk> {
+    let OwnSessions { paths, config, dir, .. } = sessions;
     let mut before = Vec::new();
     load_all(&*store.journal, &session, Seq::default(), |record| before.push(record)).await?;
     let state = before.iter().fold(State::default(), State::apply);
@@ -50,23 +44,40 @@ pub(super) async fn take_up(
         Failure::new(Kind::NotFound, format!("session {session} was never opened"))
     })?;
     if state.is_cancelled() {
-        return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
+        return Err(cancelled(&session));
     }
     let screen = Screen::keeping();
     let engine = task::reopen(paths, config, &store, &spec, &screen).await?;
     let mut rows = screen.kept();
     rows.extend(recapitulation(&session, &state));
-    rows.extend(elsewhere(context, &spec));
-    let drive = state.in_turn();
-    let task = OpenedTask { store, engine, session, lock };
-    Ok(Box::new(OpenedTalk { task, before, rows, drive }))
+    rows.extend(elsewhere(dir, &spec));
+    let work = OwnWork::new(sessions.clone(), store, engine, session);
+    let mut talk = OwnTalk::of(work, lock, state.seq());
+    if state.in_turn() {
+        talk.drive()?;
+    }
+    Ok(OpenedTalk { talk: Box::new(talk), before, rows })
+}
+
+/// The error for a session that can't go on.
+pub(crate) fn cancelled(session: &SessionId) -> Failure {
+    Failure::new(Kind::Conflict, format!("session {session} was cancelled"))
+}
+
+/// What is told of a session that stands where it stood before.
+pub(crate) fn went_back(said: &str) -> Row {
+    let text = match said.lines().next() {
+        None => "● back at the beginning, before anything was said".to_owned(),
+        Some(said) => format!("● back to where this was answered: {}", inert(said)),
+    };
+    Row::note(Tone::Good, &text)
 }
 
 /// What a person is told whose session began in another directory than the one that may be
 /// written into from here (`confinement`).
-fn elsewhere(context: &Context, spec: &Spec) -> Option<Row> {
+fn elsewhere(dir: &Path, spec: &Spec) -> Option<Row> {
     let begun = spec.workspace.as_ref()?;
-    let tree = workspace::tree(&context.dir).ok()?;
+    let tree = workspace::tree(dir).ok()?;
     let text = format!(
         "  changes go back with `cd {} && outrigger --continue`: they can't from here",
         word(&begun.begun_in())
@@ -75,7 +86,7 @@ fn elsewhere(context: &Context, spec: &Spec) -> Option<Row> {
 }
 
 /// What was going on.
-fn recapitulation(session: &SessionId, state: &State) -> Vec<Row> {
+pub(crate) fn recapitulation(session: &SessionId, state: &State) -> Vec<Row> {
     let said = state.conversation().iter().rev().find_map(|item| match item {
         Item::Message(message) if matches!(message.author, Author::Person(_)) => Some(message),
         _ => None,
