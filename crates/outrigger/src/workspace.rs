@@ -69,19 +69,21 @@ pub(crate) struct SentDirectory {
     pub(crate) archive: File,
     /// Files and links in it.
     pub(crate) files: u64,
+    /// Whether the history of a repository is in it.
+    pub(crate) has_history: bool,
     pub(crate) source: String,
 }
 
 /// Such a directory becomes a blob. `tree` has its files.
 async fn unpacked(store: &Store, tree: WorkTree, sent: SentDirectory) -> Outcome<PackedDirectory> {
-    let SentDirectory { archive, files, source } = sent;
+    let SentDirectory { archive, files, has_history, source } = sent;
     let stored = store.blobs.put_from(Box::new(archive)).await?;
     let workspace = Workspace {
         archive: stored.digest,
         bytes: stored.bytes,
         files,
         source,
-        dependencies: Vec::new(),
+        dependencies: has_history.then(|| ".git".to_owned()).into_iter().collect(),
         prefix: tree.prefix.display().to_string(),
     };
     Ok(PackedDirectory { tree, workspace, dependencies: Vec::new(), notes: Vec::new() })

@@ -54,3 +54,7 @@ pub const PATH_BYTES_MAX: usize = 4_095;
 pub const CHANGES_BYTES_MAX: u64 = 256 << 20;
 /// Files that they change.
 pub const CHANGES_MAX: usize = 100_000;
+/// All objects of a history that goes to another machine.
+pub const HISTORY_BYTES_MAX: u64 = 64 << 20;
+/// The files in which they are.
+pub const HISTORY_FILES_MAX: usize = 10_000;

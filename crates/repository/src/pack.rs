@@ -35,6 +35,8 @@ pub struct DirectoryArchive {
     pub bytes: u64,
     /// What was left out, and why.
     pub left_out: Vec<String>,
+    /// Whether the history of a repository is behind them.
+    pub has_history: bool,
     /// Folders of what the directory depends on, by their paths in it; none of them is in
     /// the archive. Those that come along together stand together.
     pub dependencies: Vec<Vec<PathBuf>>,
@@ -90,7 +92,14 @@ pub(crate) fn archive<'a>(
         Ok(archive)
     });
     let archive = finished.map_err(Error::Archive)?;
-    Ok(DirectoryArchive { archive, files, bytes, left_out, dependencies: Vec::new() })
+    Ok(DirectoryArchive {
+        archive,
+        files,
+        bytes,
+        left_out,
+        has_history: false,
+        dependencies: Vec::new(),
+    })
 }
 
 /// The paths of what [`pack`] would copy, relative to the directory, in order; those that are

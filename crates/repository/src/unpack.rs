@@ -1,7 +1,8 @@
 //! Unpacks an archive that [`pack`](crate::pack) made elsewhere.
 //!
 //! What comes is hostile: everything is made beneath one handle, nothing is followed or replaced,
-//! and what is neither file, link nor folder is refused.
+//! and what is neither file, link nor folder is refused. Of git's own data only the history of
+//! the directory is taken, and never unpacked here.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use outrigger_beneath::{self as beneath, Dir, Draft};
 
 use crate::error::{Error, TooLarge};
-use crate::{DirectoryArchive, Limits, limits, pack};
+use crate::{DirectoryArchive, Limits, history, is_git, limits, pack};
 
 /// Unpacks an archive into an empty directory, which is there already, and packs what is there
 /// then as [`pack`](crate::pack) would. `scratch` is where that is built.
@@ -30,6 +31,7 @@ pub fn unpack(
     let dir = Dir::open(into).map_err(Error::directory(into))?;
     let (mut count, mut bytes) = (0, 0);
     let (mut files, mut links) = (Vec::new(), BTreeMap::new());
+    let (again, mut has_git) = (archive.try_clone().map_err(Error::Archive)?, false);
     let mut archive = tar::Archive::new(archive);
     for entry in archive.entries().map_err(Error::Archive)? {
         let mut entry = entry.map_err(Error::Archive)?;
@@ -41,6 +43,10 @@ pub fn unpack(
         }
         if bytes > most.bytes_max {
             return Err(Error::TooLarge(TooLarge::Bytes(most.bytes_max)));
+        }
+        if path.iter().any(|part| part.to_str().is_some_and(is_git)) {
+            has_git = true;
+            continue;
         }
         match entry.header().entry_type() {
             tar::EntryType::Regular => {
@@ -63,7 +69,11 @@ pub fn unpack(
     }
     files.extend(links.into_keys());
     files.sort();
-    pack::archive(into, (&dir, &files), Vec::new(), most, scratch)
+    let mut packed = pack::archive(into, (&dir, &files), Vec::new(), most, scratch)?;
+    if has_git {
+        history::take_over(again, &mut packed)?;
+    }
+    Ok(packed)
 }
 
 fn above(dir: &Dir, path: &Path) -> Result<(), beneath::Error> {
@@ -122,14 +132,14 @@ mod tests {
             header.set_mode(0o644);
             // As nobody's library would write it.
             header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
-            if *kind == tar::EntryType::Symlink {
+            let is_link = *kind == tar::EntryType::Symlink;
+            let contents = if is_link { "" } else { content };
+            if is_link {
                 header.set_link_name(content).unwrap();
-                header.set_size(0);
-            } else {
-                header.set_size(content.len() as u64);
             }
+            header.set_size(contents.len() as u64);
             header.set_cksum();
-            builder.append(&header, content.as_bytes()).unwrap();
+            builder.append(&header, contents.as_bytes()).unwrap();
         }
         let mut file = builder.into_inner().unwrap();
         file.rewind().unwrap();
@@ -189,6 +199,58 @@ mod tests {
         broken.write_all(&[7; 2_000]).unwrap();
         broken.rewind().unwrap();
         assert!(unpacked(broken, to.path()).is_err());
+    }
+
+    #[test]
+    fn of_git_only_the_history_is_taken_and_settings_are_written_anew() {
+        use tar::EntryType::{Regular, Symlink};
+        let to = tempfile::tempdir().unwrap();
+        let object = format!(".git/objects/ab/{}", "0".repeat(38));
+        let settings = "[core]\n\tfsmonitor = evil\n[remote \"o\"]\n\turl = https://x.y/z\n";
+        let packed = unpacked(
+            archive(&[
+                ("file", Regular, "f"),
+                (".git/HEAD", Regular, "ref: refs/heads/main\n"),
+                (".git/config", Regular, settings),
+                (".git/hooks/pre-commit", Regular, "evil"),
+                (".git/logs/HEAD", Regular, "log"),
+                (".git/objects/info/alternates", Regular, "/etc"),
+                (&object, Regular, "object"),
+                (".git/objects/pack/pack-0f.pack", Regular, "pack"),
+                (".git/objects/pack/evil", Regular, "evil"),
+                (".git/refs/heads/main", Regular, "hash"),
+                (".git/index", Symlink, "/etc/passwd"),
+                ("sub/.git/HEAD", Regular, "ref: refs/heads/main\n"),
+                (".GIT/config", Regular, "evil"),
+            ]),
+            to.path(),
+        )
+        .unwrap();
+        assert!(packed.has_history);
+        assert_eq!((packed.files, packed.bytes), (1, 1));
+        assert_eq!(fs::read_dir(to.path()).unwrap().count(), 1, "nothing of it is made here");
+        let mut archive = tar::Archive::new(packed.archive);
+        let (mut names, mut config) = (Vec::new(), String::new());
+        for entry in archive.entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let path = entry.path().unwrap().display().to_string();
+            if path == ".git/config" {
+                std::io::Read::read_to_string(&mut entry, &mut config).unwrap();
+            }
+            if entry.header().entry_type().is_file() {
+                names.push(path);
+            }
+        }
+        let taken = [
+            "file",
+            ".git/HEAD",
+            ".git/config",
+            &object,
+            ".git/objects/pack/pack-0f.pack",
+            ".git/refs/heads/main",
+        ];
+        assert_eq!(names, taken);
+        assert!(config.contains("url = https://x.y/z") && !config.contains("evil"), "{config}");
     }
 
     #[test]

@@ -19,7 +19,8 @@ use crate::problems::ChangeProblems;
 use crate::{RequestError, Server};
 
 /// Sends a directory: a tar archive, compressed by gzip, of files, links and folders by their
-/// paths in it. A session is begun with it once, within a day.
+/// paths in it. A session is begun with it once, within a day. Of a `.git` at its top the history
+/// is taken: references, objects and index, and of its settings the addresses of remotes.
 #[utoipa::path(post, path = "/v1/workspaces", operation_id = "upload_workspace", tag = "sessions",
     request_body(content = String, content_type = "application/gzip"),
     responses(

@@ -67,6 +67,7 @@ pub(super) enum Content<'a> {
     Bytes(&'a mut dyn Read),
 }
 
+/// Visits the files and links of an archive, but for a repository's own data.
 pub(super) fn each(
     archive: impl Read,
     mut visit: impl FnMut(String, EntryKind, bool, Content<'_>) -> Result<(), Error>,
@@ -75,6 +76,9 @@ pub(super) fn each(
     for entry in archive.entries().map_err(Error::Archive)? {
         let mut entry = entry.map_err(Error::Archive)?;
         let path = entry.path().map_err(Error::Archive)?.to_string_lossy().into_owned();
+        if path.split('/').any(is_git) {
+            continue;
+        }
         let kind = entry.header().entry_type();
         if kind.is_symlink() {
             let target = entry.link_name_bytes().unwrap_or_default().into_owned();

@@ -131,7 +131,7 @@ pub(crate) async fn open(
     let content = ProjectContent { store: &store, tree: &tree, workspace: &workspace };
     let needs = (content, dependencies);
     let project = project::prepare(paths, config, &backends, needs, screen).await?;
-    workspace.dependencies = project.dependencies;
+    workspace.dependencies.extend(project.dependencies);
     let servers = outside::servers(paths, config).await?;
     let engine = compose::engine(paths, config, &store, &opened, &backends, servers.clone())?;
     let (blobs, template) = (&*store.blobs, project.template.as_deref());

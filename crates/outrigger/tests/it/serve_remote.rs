@@ -89,6 +89,37 @@ fn begun(world: World, commands: &[&str]) -> Laptop {
 }
 
 #[test]
+fn the_history_of_a_repository_is_sent_and_no_hook() {
+    let asks = "git log --format=%s --all --decorate > log; git status --short >> log; \
+        git remote get-url origin >> log; ls .git/hooks >> log 2>&1; \
+        echo two >> file; git commit --quiet -am Second && git diff --stat HEAD~ | tail -1 >> log; \
+        git fsck --strict >> log 2>&1";
+    let laptop = laptop(&[asks]);
+    let git = |args: &[&str]| laptop.world.git(&laptop.dir, args);
+    git(&["commit", "--quiet", "-m", "First"]);
+    git(&["branch", "other"]);
+    git(&["remote", "add", "origin", "https://forge.example/a/b.git"]);
+    let hook = laptop.dir.join(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+    fs::write(laptop.dir.join("new"), "n\n").unwrap();
+    // Some of it packed, some not.
+    git(&["gc", "--quiet"]);
+    git(&["commit", "--quiet", "--no-verify", "--allow-empty", "-m", "Empty"]);
+    let ran = laptop.run(0, &["--apply", "Look."]);
+    assert!(ran.stderr.contains("with its git history"), "{}", ran.stderr);
+    let log = fs::read_to_string(laptop.dir.join("log")).unwrap();
+    let expected = "Empty\nFirst\n?? log\n?? new\nhttps://forge.example/a/b.git\n\
+        ls: cannot access '.git/hooks': No such file or directory\n \
+        1 file changed, 1 insertion(+)\n";
+    assert_eq!(log, expected);
+    assert_eq!(laptop.file(), "one\ntwo\n", "a commit is no change that is left out");
+    // What is of git is no change.
+    let patch = laptop.world.ran(0, &["sessions", "diff"]).stdout;
+    assert!(!patch.contains("a/.git") && !patch.contains("b/.git"), "{patch}");
+}
+
+#[test]
 fn a_directory_is_sent_worked_on_and_comes_back() {
     let first = "cat AGENTS.md; ls -a; echo two >> file; mkdir src; echo n > src/new";
     let laptop = laptop(&[first, "echo three >> file"]);

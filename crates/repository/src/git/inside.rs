@@ -17,6 +17,13 @@ use crate::{Error, limits};
 /// When all of it was made: the same archive for the same repository.
 const OLD: (i64, i64) = (0, 0);
 
+/// Where a repository has its objects.
+pub(crate) const OBJECTS_FOLDER: &str = "objects";
+
+/// The folders that git knows a repository by, and those that it expects.
+pub(crate) const FOLDERS: [&str; 7] =
+    ["", OBJECTS_FOLDER, "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"];
+
 /// Where a sandbox is shown the objects.
 pub const OBJECTS: &str = "/var/outrigger/objects";
 
@@ -66,23 +73,28 @@ impl SandboxRepository {
             files.insert("shallow", shallow);
             notes.push("the clone is shallow: its history ends where it was cut".to_owned());
         }
-        files.insert("objects/info/alternates", format!("{OBJECTS}\n").into_bytes());
-        let objects = git.common_place.join("objects");
+        let objects = git.common_place.join(OBJECTS_FOLDER);
         Ok(Some(Ok(Self { objects, notes, files })))
     }
 
-    /// A tar archive of it, in which it stands in `top` and belongs to the user `owner`.
+    /// What it has beside its objects, by the names in `.git`.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &Vec<u8>)> {
+        self.files.iter().map(|(name, contents)| (*name, contents))
+    }
+
+    /// A tar archive of it, in which it stands in `top` and belongs to the user `owner`, and
+    /// borrows its objects.
     ///
     /// # Errors
     /// None that memory does not have.
     pub fn archive(&self, top: &Path, owner: u64) -> io::Result<Vec<u8>> {
         let mut layer = LayerBuilder::new(Vec::new(), top, owner);
         let git = Path::new(".git");
-        let folders =
-            ["", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"];
         layer.folder(Path::new(""), 0o755, OLD)?;
-        folders.iter().try_for_each(|folder| layer.folder(&git.join(folder), 0o755, OLD))?;
-        for (name, contents) in &self.files {
+        FOLDERS.iter().try_for_each(|folder| layer.folder(&git.join(folder), 0o755, OLD))?;
+        let alternates = format!("{OBJECTS}\n").into_bytes();
+        let borrowed = ("objects/info/alternates", &alternates);
+        for (name, contents) in self.files().chain([borrowed]) {
             let bytes = (contents.as_slice(), contents.len() as u64);
             layer.file(&git.join(name), (0o644, OLD), bytes)?;
         }
@@ -109,6 +121,18 @@ impl Git {
         }
         None
     }
+}
+
+/// What such settings are where these were.
+pub(crate) fn rewritten(settings: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(settings);
+    let sha256 = text.lines().any(|line| {
+        let parts = line.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        parts.is_some_and(|(key, value)| {
+            key.eq_ignore_ascii_case("objectformat") && value.eq_ignore_ascii_case("sha256")
+        })
+    });
+    config(sha256, &remotes::parse(&text))
 }
 
 /// Settings that make it a repository, and let commits be made.
@@ -171,7 +195,11 @@ pub(crate) fn refs(git: &Git) -> Result<Option<BTreeMap<String, Vec<u8>>>, Error
 }
 
 fn is_hash(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    matches!(text.len(), 40 | 64) && is_hex(text)
+}
+
+pub(crate) fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn is_wanted(name: &str) -> bool {

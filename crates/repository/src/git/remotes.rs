@@ -35,7 +35,7 @@ pub(super) fn of(git: &Git) -> Result<Vec<Remote>, Error> {
 }
 
 /// See git-config(1), "CONFIGURATION FILE".
-fn parse(settings: &str) -> Vec<Remote> {
+pub(super) fn parse(settings: &str) -> Vec<Remote> {
     let (mut name, mut remotes) = (None::<String>, Vec::<Remote>::new());
     for line in settings.lines().map(str::trim) {
         if let Some(section) = line.strip_prefix('[') {

@@ -41,6 +41,8 @@ struct About {
     person: String,
     /// Files and links in it; nothing before it was looked through.
     files: Option<u64>,
+    /// Whether the history of a repository is in it.
+    has_history: bool,
 }
 
 /// A directory that a session begins with.
@@ -49,6 +51,7 @@ pub(super) struct TakenUpload {
     archive: File,
     /// How many files and links are in it.
     count: u64,
+    has_history: bool,
     files: PathBuf,
     place: PathBuf,
 }
@@ -70,7 +73,7 @@ impl Uploads {
                 return Ok(None);
             }
             fs::create_dir(&place)?;
-            About { person: person.to_owned(), files: None }.write(&place)?;
+            About { person: person.to_owned(), files: None, has_history: false }.write(&place)?;
             let archive = File::create_new(place.join(ARCHIVE))?;
             Ok(Some(archive))
         };
@@ -106,12 +109,12 @@ impl Uploads {
             Failure { kind: Kind::Usage, ..failed(place, error) }
         };
         let packed = outrigger_repository::unpack(sent, &files, &self.dir, self.most);
-        let DirectoryArchive { mut archive, files, bytes, .. } =
+        let DirectoryArchive { mut archive, files, bytes, has_history, .. } =
             packed.map_err(|it| refused(&it))?;
         let mut kept = File::create(place.join(ARCHIVE)).map_err(storage)?;
         std::io::copy(&mut archive, &mut kept).map_err(storage)?;
         let about = About::read(place).map_err(storage)?;
-        About { files: Some(files), ..about }.write(place).map_err(storage)?;
+        About { files: Some(files), has_history, ..about }.write(place).map_err(storage)?;
         Ok(UploadedWorkspace { id: id.to_owned(), files, bytes })
     }
 
@@ -128,7 +131,8 @@ impl Uploads {
         let count = about.files.ok_or_else(unknown)?;
         let archive = File::open(place.join(ARCHIVE)).map_err(|_| unknown())?;
         let files = fs::canonicalize(place.join(FILES)).map_err(|_| unknown())?;
-        Ok(TakenUpload { archive, count, files, place })
+        let has_history = about.has_history;
+        Ok(TakenUpload { archive, count, has_history, files, place })
     }
 
     /// Deletes what is too old. Gives how many there are.
@@ -197,7 +201,8 @@ impl TakenUpload {
     pub(super) fn content(&self, source: &str) -> Outcome<SentDirectory> {
         let archive = self.archive.try_clone().map_err(|error| storage(&self.place, &error))?;
         let source = inert(source).chars().take(limits::SOURCE_CHARS_MAX).collect();
-        Ok(SentDirectory { archive, files: self.count, source })
+        let (files, has_history) = (self.count, self.has_history);
+        Ok(SentDirectory { archive, files, has_history, source })
     }
 
     /// A session began with it.
