@@ -14,6 +14,14 @@ use crate::limits::ERROR_MESSAGE_BYTES_MAX;
 use crate::retry_policy::Retry;
 use crate::{Endpoint, Error, ProviderFailure, json, sse};
 
+/// The status of a provider that has too many requests of everybody; not in RFC 9110.
+/// Source: <https://docs.anthropic.com/en/api/errors>
+const OVERLOADED: u16 = 529;
+
+/// What providers call too many requests, of one account or of all.
+const OVER_THE_LIMIT: [&str; 4] =
+    ["rate_limit_error", "rate_limit_exceeded", "too_many_requests", "overloaded_error"];
+
 /// The type of an answer that is JSON.
 pub(crate) const JSON: &str = "application/json";
 
@@ -79,7 +87,9 @@ impl Fault {
             401 | 403 => ModelFault::Auth,
             // Gemini's way to say it.
             400 if said.refuses_the_key() => ModelFault::Auth,
-            429 => ModelFault::RateLimited,
+            429 | OVERLOADED => ModelFault::RateLimited,
+            // It says itself when it takes more.
+            503 if retry_after.is_some() => ModelFault::RateLimited,
             _ if retried => ModelFault::Unavailable,
             413 => ModelFault::ContextTooLong,
             _ if said.context_too_long() => ModelFault::ContextTooLong,
@@ -104,7 +114,7 @@ impl Fault {
             (ModelFault::ContextTooLong, Retry::Never)
         } else if said.is(&["insufficient_quota"]) {
             (ModelFault::RateLimited, Retry::Never)
-        } else if said.is(&["rate_limit_error", "rate_limit_exceeded", "too_many_requests"]) {
+        } else if said.is(&OVER_THE_LIMIT) {
             (ModelFault::RateLimited, Retry::Backoff)
         } else if said.is(&["authentication_error", "permission_error", "invalid_api_key"]) {
             (ModelFault::Auth, Retry::Never)
@@ -261,6 +271,22 @@ mod tests {
     }
 
     #[test]
+    fn a_provider_that_says_when_it_takes_more_is_waited_for() {
+        let wait = Some(Duration::from_secs(300));
+        let asked = |status, wait| match Fault::of_answer(status, wait, "").into_error("api", 6) {
+            Error::Provider { fault, cause } => (fault, cause.retry_after_ms),
+            Error::Script(_) => unreachable!("of a provider"),
+        };
+        for status in [429, 503, 529] {
+            assert_eq!(asked(status, wait), (ModelFault::RateLimited, Some(300_000)), "{status}");
+        }
+        assert_eq!(asked(529, None), (ModelFault::RateLimited, Some(0)));
+        // Of one that is down nobody knows whether it comes back.
+        assert_eq!(asked(503, None), (ModelFault::Unavailable, None));
+        assert_eq!(asked(502, wait), (ModelFault::Unavailable, None));
+    }
+
+    #[test]
     fn answers_are_read_in_every_shape() {
         let table = [
             (
@@ -327,6 +353,7 @@ mod tests {
             r#"{"type":"error","error":{"type":"api_error","message":"oops"}}"#,
             r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#,
             r#"{"error":{"code":502,"message":"upstream"}}"#,
+            r#"{"error":{"code":529,"message":"busy"}}"#,
             r#"{"error":{"code":400,"message":"bad"}}"#,
             r#"{"code":"server_error","message":"oops"}"#,
             r#"{"code":"invalid_prompt","message":"no"}"#,
@@ -334,11 +361,12 @@ mod tests {
         ];
         let read: Vec<String> = table.iter().map(|error| shown(&Fault::of_event(error))).collect();
         expect![[r#"
-            Unavailable Backoff Overloaded
+            RateLimited Backoff Overloaded
             RateLimited Backoff slow
             Unavailable Backoff oops
             ContextTooLong Never too long
             Unavailable Backoff upstream
+            RateLimited Backoff busy
             Invalid Never bad
             Unavailable Backoff oops
             Invalid Never no

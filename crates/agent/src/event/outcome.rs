@@ -115,7 +115,7 @@ pub enum ModelFault {
     Invalid,
     /// The conversation does not fit into the model's context.
     ContextTooLong,
-    /// Too many requests, also after every attempt.
+    /// Too many requests, of the account or of everybody, also after every attempt.
     RateLimited,
     /// Not reachable, or failing, also after every attempt.
     Unavailable,
