@@ -156,6 +156,15 @@ const FOLDS = {
   },
 
   forked(timeline, event) {
+    // A session that begins as another stood says so in its second event; later it is one that went back.
+    if (event.seq > 2) {
+      for (const step of timeline.steps.filter((it) => it.seq > event.at && !it.undone)) {
+        step.undone = true;
+        touch(step);
+      }
+      timeline.note(event, `${nameOf(event.by)} took the session back to event ${event.at}: what came after that is undone.`, "warn");
+      return;
+    }
     timeline.note(event, `${nameOf(event.by)} let this begin as a session stood at event ${event.at}.`);
     timeline.steps.at(-1).session = event.session;
   },

@@ -96,6 +96,11 @@ export const tabOf = (tabs, hash) => tabs.find(([name]) => name === hash)?.[0] ?
 
 /// `tabs`: names and titles. What is below them has the id `panel`.
 export function Tabs({ tabs, tab, label }) {
+  // On a narrow screen they are wider than it.
+  useEffect(() => {
+    const chosen = document.getElementById(`tab-${tab}`);
+    chosen.parentNode.scrollLeft = chosen.offsetLeft - 24;
+  }, [tab]);
   const choose = (name) => setHash(name === tabs[0][0] ? "" : name);
   const onKeyDown = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];

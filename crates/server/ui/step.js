@@ -20,7 +20,7 @@ export const Step = memoOn(["step", "version", "asked"], function Step({ step, a
   const Kind = KINDS[step.kind] ?? Note;
   const state = step.kind === "end" ? (step.answered ? "done" : "stopped") : phase(step);
   return html`<article
-    class=${`step ${step.kind} is-${state}`}
+    class=${`step ${step.kind} is-${state}${step.undone ? " undone" : ""}`}
     id=${`s${step.seq}`}
     tabindex="-1"
     data-row
@@ -33,7 +33,7 @@ export const Step = memoOn(["step", "version", "asked"], function Step({ step, a
 
 /// What a step is, in a few words: for those who hear the page.
 export function labelOf(step) {
-  const at = `Event ${step.seq}: `;
+  const at = `Event ${step.seq}${step.undone ? ", undone" : ""}: `;
   if (step.kind === "said") return `${at}${authorOf(step)} said something`;
   if (step.kind === "tool") {
     const short = step.arguments && shortCall(parseArguments(step.arguments));

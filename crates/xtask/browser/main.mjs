@@ -24,6 +24,7 @@ import * as oidc from "./checks/oidc.mjs";
 import * as people from "./checks/people.mjs";
 import * as proposals from "./checks/proposals.mjs";
 import * as egress from "./checks/egress.mjs";
+import * as rewind from "./checks/rewind.mjs";
 import * as rules from "./checks/rules.mjs";
 import * as agents from "./checks/agents.mjs";
 import * as sandboxes from "./checks/sandboxes.mjs";
@@ -34,7 +35,7 @@ import * as tabs from "./checks/tabs.mjs";
 
 // In this order. Those that say `alone` have a house of their own: they kill the server, log out,
 // or count everything.
-const CHECKS = { login, oidc, device, session, changes, files, memory, proposals, budgets, approvals, sharing, people, rules, egress, agents, secrets, sandboxes, keyboard, tabs, killed, hostile, looks, list, long };
+const CHECKS = { login, oidc, device, session, changes, rewind, files, memory, proposals, budgets, approvals, sharing, people, rules, egress, agents, secrets, sandboxes, keyboard, tabs, killed, hostile, looks, list, long };
 
 const { values: asked } = parseArgs({
   options: {
