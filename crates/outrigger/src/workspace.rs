@@ -3,7 +3,9 @@
 //! Owns what is copied: the repository that it is a part of, or it alone.
 
 use outrigger_agent::{HiddenCharPolicy, Workspace, visible};
-use outrigger_repository::{DependencyPolicy, DirectoryArchive, Error, Limits, Rules, WorkTree};
+use outrigger_repository::{
+    DependencyPolicy, DirectoryArchive, Error, History, Limits, Rules, WorkTree,
+};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +40,11 @@ pub(crate) async fn pack(
         return unpacked(store, tree, sent).await;
     }
     let mut notes = Vec::new();
-    let (tree, packed) = copied(paths, config, tree, &mut notes).await?;
+    let (tree, mut packed) = copied(paths, config, tree, &mut notes).await?;
+    if !project::is_native(config) {
+        // A native one is shown the objects where they lie.
+        notes.extend(with_history(&tree, &mut packed).await?);
+    }
     notes.extend(show::not_copied(&packed.left_out).into_iter().map(|it| (Tone::Warning, it)));
     let (count, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
     let top = tree.top.display();
@@ -50,14 +56,14 @@ pub(crate) async fn pack(
         }
     };
     notes.push((Tone::Detail, text));
-    let DirectoryArchive { archive, files, dependencies, .. } = packed;
+    let DirectoryArchive { archive, files, has_history, dependencies, .. } = packed;
     let stored = store.blobs.put_from(Box::new(archive)).await?;
     let workspace = Workspace {
         archive: stored.digest,
         bytes: stored.bytes,
         files,
         source: tree.top.display().to_string(),
-        dependencies: Vec::new(),
+        dependencies: history_folder(has_history),
         prefix: tree.prefix.display().to_string(),
     };
     Ok(PackedDirectory { tree, workspace, dependencies, notes })
@@ -83,10 +89,15 @@ async fn unpacked(store: &Store, tree: WorkTree, sent: SentDirectory) -> Outcome
         bytes: stored.bytes,
         files,
         source,
-        dependencies: has_history.then(|| ".git".to_owned()).into_iter().collect(),
+        dependencies: history_folder(has_history),
         prefix: tree.prefix.display().to_string(),
     };
     Ok(PackedDirectory { tree, workspace, dependencies: Vec::new(), notes: Vec::new() })
+}
+
+/// The folder of a history, which came along and is no content.
+fn history_folder(has_history: bool) -> Vec<String> {
+    has_history.then(|| ".git".to_owned()).into_iter().collect()
 }
 
 /// An archive of the repository that a directory is a part of; of the directory alone where
@@ -113,6 +124,30 @@ pub(crate) async fn copied(
             }
         }
         Err(error) => Err(repository::failed(&tree.top, &error)),
+    }
+}
+
+/// Puts the history behind what was packed, if there is one that can go there; what is told of it.
+pub(crate) async fn with_history(
+    tree: &WorkTree,
+    packed: &mut DirectoryArchive,
+) -> Outcome<Vec<(Tone, String)>> {
+    let failed = |error: &_| repository::failed(&tree.top, error);
+    let top = tree.top.clone();
+    let read = tokio::task::spawn_blocking(move || History::read(&top)).await;
+    let read = read.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))?;
+    match read.map_err(|error| failed(&error))? {
+        None => Ok(Vec::new()),
+        Some(Err(why)) => {
+            let text = format!("! the sandbox has no git history: {why}");
+            Ok(vec![(Tone::Warning, text)])
+        }
+        Some(Ok(history)) => {
+            history.join(packed).map_err(|error| failed(&error))?;
+            let mut notes = history.notes().to_vec();
+            notes.push(format!("with its git history, {}", show::amounts::size(history.bytes())));
+            Ok(notes.into_iter().map(|note| (Tone::Detail, note)).collect())
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sandboxes in Docker, as the real binary has them.
 
 use crate::daemon::{self, Daemon};
+use crate::docker_secrets::image;
 use crate::support::{Turn, World, shell};
 use std::fs;
 
@@ -40,4 +41,29 @@ fn what_a_crash_left_in_docker_goes_with_the_end_of_any_session() {
     for volume in owned(&daemon, &theirs) {
         daemon.docker(&["volume", "rm", &volume]);
     }
+}
+
+#[test]
+fn the_history_goes_along_into_a_container_and_commits_come_back() {
+    let daemon = daemon::shared();
+    let world = World::new();
+    let (socket, image) = (daemon.socket.display().to_string(), image(&world, &daemon));
+    world.configure(&format!(
+        "[sandbox]\nbackend = \"docker\"\n[docker]\nsocket = {socket:?}\nimage = {image:?}\n"
+    ));
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    world.git(&dir, &["init", "--quiet"]);
+    world.git(&dir, &["add", "."]);
+    world.git(&dir, &["commit", "--quiet", "-m", "First"]);
+    let command = "git log --format=%s > log && git status --short >> log && echo two >> file \
+        && git commit --quiet -am Second";
+    let script = world.script(&[Turn(&[shell(command)])]);
+    let dir = dir.to_str().unwrap();
+    let asked = ["run", "Go.", "--dir", dir, "--script", &script, "--branch"];
+    let told = world.ran(0, &asked).stderr;
+    assert!(told.contains("1 commit on the new branch"), "{told}");
+    let patch = world.ran(0, &["sessions", "diff"]).stdout;
+    assert!(patch.contains("\n+First\n+?? log\n"), "{patch}");
+    let branch = world.git(dir.as_ref(), &["log", "--format=%s", "--branches=outrigger"]);
+    assert_eq!(branch, "Second\nFirst\n");
 }

@@ -5,7 +5,7 @@ use outrigger_api::{
     AttachedText, CreateSession, SendMessage, SentWorkspace, SessionInfo, SessionLimits,
     TrustedContent,
 };
-use outrigger_repository::{DirectoryArchive, History, WorkTree};
+use outrigger_repository::DirectoryArchive;
 use std::path::{Path, PathBuf};
 
 use super::changes::drive;
@@ -18,7 +18,7 @@ use crate::flags::{Limits, Model};
 use crate::project_file::ProjectFile;
 use crate::show::{self, Screen, Tone, amounts::size};
 use crate::trust::{self, Standing};
-use crate::{repository, workspace};
+use crate::workspace;
 
 pub(super) async fn run(remote: &Remote, run: Run) -> Outcome<u8> {
     can_be_sent(&run)?;
@@ -123,7 +123,7 @@ async fn send(
     let mut notes = Vec::new();
     let packing = workspace::copied(&remote.paths, config, tree, &mut notes);
     let (tree, mut packed) = screen.during("packing the directory", packing).await?;
-    notes.extend(with_history(&tree, &mut packed).await?);
+    notes.extend(workspace::with_history(&tree, &mut packed).await?);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let DirectoryArchive { archive, files, bytes, left_out, dependencies, .. } = packed;
     for text in show::not_copied(&left_out) {
@@ -144,30 +144,6 @@ async fn send(
     screen.note(Tone::Detail, format!("{files}, {size} sent from {top}"));
     let (source, prefix) = (source_of(&tree.top), tree.prefix.display().to_string());
     Ok((SentWorkspace { id: uploaded.id, source, prefix, trusted }, tree.top))
-}
-
-/// Puts the history behind what was packed, if there is one that can be sent; what is told of it.
-async fn with_history(
-    tree: &WorkTree,
-    packed: &mut DirectoryArchive,
-) -> Outcome<Vec<(Tone, String)>> {
-    let failed = |error: &_| repository::failed(&tree.top, error);
-    let top = tree.top.clone();
-    let read = tokio::task::spawn_blocking(move || History::read(&top)).await;
-    let read = read.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))?;
-    match read.map_err(|error| failed(&error))? {
-        None => Ok(Vec::new()),
-        Some(Err(why)) => {
-            let text = format!("! the sandbox has no git history: {why}");
-            Ok(vec![(Tone::Warning, text)])
-        }
-        Some(Ok(history)) => {
-            history.join(packed).map_err(|error| failed(&error))?;
-            let mut notes = history.notes().to_vec();
-            notes.push(format!("with its git history, {}", size(history.bytes())));
-            Ok(notes.into_iter().map(|note| (Tone::Detail, note)).collect())
-        }
-    }
 }
 
 /// Says something to a session.
