@@ -15,6 +15,8 @@ pub enum Notice {
     /// Output of an effect that is under way. It is lost in a crash; the settled
     /// event takes the place of all of it.
     Live(Seq, LiveOutput),
+    /// Another process appended, and the last event has this place.
+    Elsewhere(Seq),
     /// Something went wrong beside the work. The turn goes on.
     Warning(Warning),
 }
@@ -56,6 +58,11 @@ impl Feed {
     #[must_use]
     pub fn listen(&self) -> broadcast::Receiver<(SessionId, Notice)> {
         self.0.subscribe()
+    }
+
+    /// Tells the listeners where a session stands to which another process appended.
+    pub fn tell_elsewhere(&self, session: &SessionId, head: Seq) {
+        self.tell(session, || Notice::Elsewhere(head));
     }
 
     /// Whether anybody listens: if not, there is no need to keep what would be told.

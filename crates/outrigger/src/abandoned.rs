@@ -1,55 +1,46 @@
 //! Sessions whose driver died.
 //!
 //! Owns that nobody is told that a session runs when nothing drives it, and that what it
-//! reserved does not stand in the way of others for ever. A driver holds a lock that ends
+//! reserved does not stand in the way of others for ever. A driver holds a lease that ends
 //! with its process: that is how it is known.
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use outrigger_agent::{Amounts, SessionId, State};
 use outrigger_engine::Engine;
-use outrigger_store::{Journal, SessionRow};
+use outrigger_store::{LeasePurpose, SessionRow};
 use std::ops::ControlFlow;
 
 use crate::compose::Store;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::paths::Paths;
 use crate::{limits, session};
 
 /// How a session stands whose turn was cut off: `outrigger sessions resume` goes on with it.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
 /// How a session stands, in a word or two: as its journal says, unless its driver died.
-pub(crate) async fn standing(
-    paths: &Paths,
-    journal: &dyn Journal,
-    row: &SessionRow,
-) -> Outcome<String> {
+pub(crate) async fn standing(store: &Store, row: &SessionRow) -> Outcome<String> {
     if row.status != "running" {
         return Ok(row.status.clone());
     }
     let root = if session::is_below(&row.session) {
-        match session::root(journal, &row.session).await {
+        match session::root(&*store.journal, &row.session).await {
             Err(failure) if failure.kind == Kind::NotFound => row.session.clone(),
             root => root?,
         }
     } else {
         row.session.clone()
     };
-    let driven = session::lock_briefly(&paths.lock(root.as_str()))?.is_none();
+    let driven = store.database.is_leased(&root).await?;
     Ok(if driven { row.status.clone() } else { INTERRUPTED.to_owned() })
 }
 
 /// Gives back what sessions keep reserved in accounts whose driver died, as far as it is
 /// certain that nothing of it can be spent any more. Gives those that still keep some: a
 /// command of theirs may run until its deadline.
-pub(crate) async fn release(
-    paths: &Paths,
-    store: &Store,
-    engine: &Engine,
-) -> Outcome<Vec<SessionId>> {
+pub(crate) async fn release(store: &Store, engine: &Engine) -> Outcome<Vec<SessionId>> {
     let all = stream::iter(in_turn(store).await?);
     let all = all.map(|row| async move {
-        let keeps = keeps(paths, store, engine, &row).await?;
+        let keeps = keeps(store, engine, &row).await?;
         Ok(keeps.then_some(row.session))
     });
     // Each of them waits for the disk.
@@ -58,9 +49,9 @@ pub(crate) async fn release(
 }
 
 /// Gives back what one of them keeps, and gives whether it still keeps some.
-async fn keeps(paths: &Paths, store: &Store, engine: &Engine, row: &SessionRow) -> Outcome<bool> {
+async fn keeps(store: &Store, engine: &Engine, row: &SessionRow) -> Outcome<bool> {
     // Held while it is looked at, so that nobody begins to drive it meanwhile.
-    let Some(_lock) = session::lock_briefly(&paths.lock(row.session.as_str()))? else {
+    let Some(_lease) = store.database.lease(&row.session, LeasePurpose::Look).await? else {
         return Ok(false);
     };
     let charged = store.accounts.charged(&row.session).await?;

@@ -9,7 +9,9 @@ use outrigger_sandbox::{Backend, CreateSpec, Networks};
 use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native, SpawnerLauncher, is_of_project};
 use outrigger_store::entries::{Entries, Reviews};
-use outrigger_store::{Accounts, Blobs, Database, DatabaseAddress, Journal, Settings};
+use outrigger_store::{
+    Accounts, Blobs, Database, DatabaseAddress, Journal, Lease, Settings, installation,
+};
 use outrigger_tools::namespace::MOUNTS;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -49,6 +51,13 @@ pub(crate) struct Store {
 }
 
 impl Store {
+    /// This store for whoever drives a session under a lease: its engine appends nothing to it
+    /// once another process drives it.
+    pub(crate) fn under(mut self, lease: &Lease) -> Self {
+        self.journal = self.database.journal_under(lease);
+        self
+    }
+
     /// The rules of every engine over it: to understand them takes longer than to open a session.
     /// Wrong ones are an error, also where they were right before.
     pub(crate) fn rules(&self, paths: &Paths) -> Outcome<Arc<ConfiguredRules>> {
@@ -188,12 +197,13 @@ pub(crate) async fn native(
 /// The Docker backend. A template is an image of the engine's, by its own name.
 pub(crate) async fn docker(paths: &Paths, config: &Config) -> Outcome<Docker> {
     let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Docker);
+    paths.prepare()?;
     let images = ours.filter_map(Sandbox::template).filter(|name| *name != HOST_TOOLS);
     let host = std::env::var("DOCKER_HOST").ok();
     let socket = host.as_deref().and_then(|host| host.strip_prefix("unix://"));
     let opened = Docker::open(outrigger_sandbox_docker::Config {
         socket: config.docker.socket.clone().or_else(|| socket.map(PathBuf::from)),
-        owner: owner(paths)?,
+        owner: installation(paths.harness())?,
         runtime: config.docker.runtime.clone(),
         guest: outrigger_guest::PROGRAM,
         images: images.map(|name| (name.to_owned(), name.to_owned())).collect(),
@@ -231,32 +241,6 @@ pub(crate) async fn templates_are_there(paths: &Paths, config: &Config) -> Outco
         }
     }
     Ok(())
-}
-
-/// A name of this installation, made up once: what is made elsewhere under this
-/// engine is somebody else's.
-fn owner(paths: &Paths) -> Outcome<String> {
-    paths.prepare()?;
-    let path = paths.harness().join("installation");
-    let failed =
-        |error: std::io::Error| Failure::new(Kind::Storage, format!("{}: {error}", path.display()));
-    match std::fs::read_to_string(&path) {
-        Ok(name) => return Ok(name.trim().to_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(failed(error)),
-    }
-    let name = uuid::Uuid::new_v4().simple().to_string();
-    let temporary = path.with_extension(&name);
-    std::fs::write(&temporary, &name).map_err(failed)?;
-    // The first of two that begin at once wins, whole.
-    let placed = std::fs::hard_link(&temporary, &path);
-    std::fs::remove_file(&temporary).map_err(failed)?;
-    match placed {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(failed(error)),
-        Ok(()) | Err(_) => {
-            std::fs::read_to_string(&path).map(|name| name.trim().to_owned()).map_err(failed)
-        }
-    }
 }
 
 /// An engine with everything that it needs. Wrong rules are an error before anything is done.

@@ -252,7 +252,9 @@ impl From<&outrigger_store::Error> for Failure {
                 "Nothing was changed. Restore the data directory from a backup, or move it away to start with an empty one.",
             ),
             Error::NotFound { .. } => Self { kind: Kind::NotFound, ..failure },
-            Error::Conflict { .. } => Self { kind: Kind::Conflict, ..failure },
+            Error::Conflict { .. } | Error::Superseded { .. } => {
+                Self { kind: Kind::Conflict, ..failure }
+            }
             _ => failure,
         }
     }

@@ -102,10 +102,6 @@ pub(crate) const FOLLOW_POLL_MS: u64 = 100;
 pub(crate) const EGRESS_POLL_MS: u64 = 500;
 /// Sessions that are looked at for that, the newest ones.
 pub(crate) const EGRESS_SESSIONS_MAX: usize = 200;
-/// How often the lock of a session is tried that somebody holds who only looks at it.
-pub(crate) const LOCK_LOOKS_MAX: u32 = 200;
-/// Between two of these.
-pub(crate) const LOCK_PAUSE_MS: u64 = 10;
 /// Sessions that are looked at at a time for the newest of a directory.
 pub(crate) const SESSIONS_PAGE: usize = 32;
 /// The name that a person gives to a session, so that those of its sandboxes stay short.
@@ -274,6 +270,10 @@ pub(crate) const SERVE_FILES_MAX: u64 = 65_536;
 pub(crate) const SERVE_BEGIN_AT_ONCE: usize = 16;
 /// Sessions that wait to be opened, woken or looked at.
 pub(crate) const SERVE_JOBS_MAX: usize = 1_024;
+/// How often a server looks for sessions that are to be driven and that nobody drives.
+pub(crate) const SERVE_DUE_LOOK_MS: u64 = 1_000;
+/// How long a server that died may take to come back before another one takes up its sessions.
+pub(crate) const SERVE_RETURN_MS: u64 = 4_000;
 /// From asking what a session that works has changed until what was kept of it is shown instead,
 /// in milliseconds.
 pub(crate) const CHANGES_MS_MAX: u64 = 20_000;

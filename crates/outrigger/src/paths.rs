@@ -228,10 +228,6 @@ impl Paths {
     pub(crate) fn log(&self, session: &str) -> PathBuf {
         self.harness.join("logs").join(format!("{session}.log"))
     }
-
-    pub(crate) fn lock(&self, session: &str) -> PathBuf {
-        self.harness.join("locks").join(format!("{session}.lock"))
-    }
 }
 
 /// Which directory it is.

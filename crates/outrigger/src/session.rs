@@ -1,16 +1,11 @@
-//! Names of sessions: made, looked up by their beginning, and held by one process at a time.
+//! Names of sessions: made, and looked up by their beginning.
 
 mod lookup;
 
 use outrigger_agent::{Author, Message, Record, Seq, SessionId, State};
 use outrigger_engine::{Clock, SystemClock};
 use outrigger_store::{Before, Journal, SessionRow, load_all};
-use rustix::fs::{FlockOperation, flock};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::time::Duration;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
@@ -62,59 +57,17 @@ pub(crate) async fn walk(
     }
 }
 
-/// Held while this process drives a session; the kernel lets go when it dies.
-#[derive(Debug)]
-pub(crate) struct Lock {
-    file: File,
-}
-
-/// Takes the lock, and says so in it. `None` if another process drives the session; one that
-/// only looks is waited for.
-pub(crate) fn lock(path: &Path) -> Outcome<Option<Lock>> {
-    let failed = unusable(path);
-    let Some(lock) = lock_briefly(path)? else { return Ok(None) };
-    lock.file.set_len(0).map_err(&failed)?;
-    (&lock.file).write_all(std::process::id().to_string().as_bytes()).map_err(&failed)?;
-    Ok(Some(lock))
-}
-
-/// Takes the lock for as long as something is looked at. `None` if a process drives the
-/// session.
-pub(crate) fn lock_briefly(path: &Path) -> Outcome<Option<Lock>> {
-    let failed = unusable(path);
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir).map_err(&failed)?;
-    }
-    let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
-    let file = file.map_err(&failed)?;
-    for look in 0..limits::LOCK_LOOKS_MAX {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Some(Lock { file })),
-            Err(rustix::io::Errno::WOULDBLOCK) if look > 0 && is_driven(path) => return Ok(None),
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                std::thread::sleep(Duration::from_millis(limits::LOCK_PAUSE_MS));
-            }
-            Err(error) => return Err(failed(error.into())),
-        }
-    }
-    Ok(None)
-}
-
-fn unusable(path: &Path) -> impl Fn(io::Error) -> Failure {
-    let path = path.display().to_string();
-    move |error| Failure::new(Kind::Storage, format!("{path}: {error}"))
-}
-
-/// Whether the process lives that took the lock to drive. Otherwise one holds it that looks.
-fn is_driven(path: &Path) -> bool {
-    let process = fs::read_to_string(path).unwrap_or_default();
-    !process.is_empty() && Path::new("/proc").join(process).exists()
-}
-
-/// The error for who needs the lock and can't have it.
+/// The error for who needs a lease and can't have it.
 pub(crate) fn held(session: &SessionId) -> Failure {
     Failure::new(Kind::Conflict, format!("session {session} is in use by another process"))
         .hint(format!("Watch it with `outrigger attach {session}`."))
+}
+
+/// The error for who needs a sandbox that another server has.
+pub(crate) fn elsewhere(session: &SessionId) -> Failure {
+    let text = format!("the sandboxes of session {session} are at another server, which runs");
+    Failure::new(Kind::Conflict, text)
+        .hint("Look at them there. What is said, answered or stopped here reaches it all the same.")
 }
 
 /// The state of a session, from its journal alone.
@@ -146,28 +99,4 @@ pub(crate) async fn tree(
         place += 1;
     }
     Ok(all)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_looks_at_a_session_is_waited_for_and_who_drives_it_is_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lock");
-        let look = lock_briefly(&path).unwrap().unwrap();
-        let waits = std::thread::spawn({
-            let path = path.clone();
-            move || lock(&path).unwrap()
-        });
-        // poll: what is looked at takes this long.
-        std::thread::sleep(Duration::from_millis(10 * limits::LOCK_PAUSE_MS));
-        drop(look);
-        let drives = waits.join().unwrap();
-        assert!(drives.is_some());
-        assert!(lock(&path).unwrap().is_none() && lock_briefly(&path).unwrap().is_none());
-        drop(drives);
-        assert!(lock(&path).unwrap().is_some());
-    }
 }

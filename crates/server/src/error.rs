@@ -154,7 +154,7 @@ impl From<StoreError> for RequestError {
     fn from(error: StoreError) -> Self {
         let code = match &error {
             StoreError::NotFound { .. } => ProblemCode::NotFound,
-            StoreError::Conflict { .. } => ProblemCode::Conflict,
+            StoreError::Conflict { .. } | StoreError::Superseded { .. } => ProblemCode::Conflict,
             StoreError::TooLarge { .. } => ProblemCode::TooLarge,
             StoreError::Budget(_) => ProblemCode::BudgetExhausted,
             _ => ProblemCode::Internal,

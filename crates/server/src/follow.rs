@@ -70,7 +70,10 @@ impl Follower {
                         self.queue.push_back((*record).clone());
                     }
                     Ok(Notice::Appended(record)) if record.seq <= self.given => {}
-                    Ok(Notice::Appended(_)) | Err(RecvError::Lagged(_)) => self.is_current = false,
+                    Ok(Notice::Elsewhere(head)) if head <= self.given => {}
+                    Ok(Notice::Appended(_) | Notice::Elsewhere(_)) | Err(RecvError::Lagged(_)) => {
+                        self.is_current = false;
+                    }
                     Ok(Notice::Live(effect, live)) => {
                         return Ok(Followed::Live(frame(effect, live)));
                     }

@@ -61,7 +61,7 @@ pub trait SessionHost: Send + Sync + Debug {
     async fn wake(&self, session: &SessionId) -> Result<(), RequestError>;
 
     /// Whether anybody drives a session whose turn runs.
-    fn is_driven(&self, session: &SessionId) -> bool;
+    async fn is_driven(&self, session: &SessionId) -> bool;
 }
 
 /// A directory that is being sent.

@@ -15,19 +15,20 @@ use crate::{RequestError, Services, convert, limits};
 const RUNNING: &str = "running";
 
 /// Whether somebody drives a session whose turn runs. Of one that does not run nobody asks.
-fn drives(parts: &Services, row: &SessionRow) -> bool {
-    row.status != RUNNING || parts.host.is_driven(&row.session.root())
+async fn drives(parts: &Services, row: &SessionRow) -> bool {
+    row.status != RUNNING || parts.host.is_driven(&row.session.root()).await
 }
 
 /// How the newest sessions stand.
 async fn look(parts: &Services) -> Result<Vec<(SessionRow, Look)>, RequestError> {
     let rows = parts.journal.sessions(None, limits::LISTING_SESSIONS_MAX).await?;
-    let one = |row: SessionRow| {
-        let (driven, waits) = (drives(parts, &row), row.status == State::WAITS);
+    let mut looked = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (driven, waits) = (drives(parts, &row).await, row.status == State::WAITS);
         let now = Look { head: row.head, driven, waits };
-        (row, now)
-    };
-    Ok(rows.into_iter().map(one).collect())
+        looked.push((row, now));
+    }
+    Ok(looked)
 }
 
 /// What is told to those who look at all sessions.
@@ -93,7 +94,7 @@ impl Listing {
         parts: &Services,
         row: &SessionRow,
     ) -> Result<ListedSession, RequestError> {
-        let driven = drives(parts, row);
+        let driven = drives(parts, row).await;
         let known = self.known().get(&row.session).cloned();
         if let Some(known) = known.filter(|it| it.head == row.head && it.driven == driven) {
             return Ok(known);

@@ -43,7 +43,8 @@ pub(crate) async fn watch(server: Server, feed: Feed) {
                 Ok((session, Notice::Appended(record))) => {
                     traces.news.entry(session).or_insert(record.seq);
                 }
-                Ok((_, Notice::Live(..) | Notice::Warning(_))) => {}
+                // What another server drives it tells of itself.
+                Ok((_, Notice::Elsewhere(_) | Notice::Live(..) | Notice::Warning(_))) => {}
                 Err(RecvError::Lagged(_)) => traces.missed().await,
                 Err(RecvError::Closed) => break,
             },

@@ -8,10 +8,15 @@
 mod audit;
 mod blobs;
 mod changes;
+mod driven;
 mod entries;
+mod installation;
 mod journal;
 mod keys;
 mod known;
+mod leased;
+mod leases;
+mod notices;
 mod place;
 mod postgres;
 mod readers;
@@ -25,6 +30,9 @@ mod writer;
 
 pub use audit::{Audit, AuditRequest};
 pub use blobs::DatabaseBlobs;
+pub use installation::installation;
+pub use leases::{Lease, LeasePurpose};
+pub use notices::Notices;
 pub use place::DatabaseAddress;
 pub use postgres::{AddressError, PostgresAddress};
 pub use settings::Settings;

@@ -21,6 +21,12 @@ pub enum Error {
         /// Where it is.
         found: Seq,
     },
+    /// Whoever drives the session now is another process: this one was taken for dead.
+    #[error("session {session} is driven by another process now")]
+    Superseded {
+        /// The session.
+        session: SessionId,
+    },
     /// An account has no room for what would start.
     #[error("{}", .0.shortfall)]
     Budget(Box<BudgetRefusal>),
@@ -148,6 +154,7 @@ impl Error {
     pub fn fault(&self) -> Responsibility {
         match self {
             Self::Conflict { .. }
+            | Self::Superseded { .. }
             | Self::Budget(_)
             | Self::NotFound { .. }
             | Self::TooLarge { .. } => Responsibility::Caller,
@@ -168,7 +175,8 @@ impl Error {
         match self {
             Self::Conflict { .. } | Self::Uncertain { .. } => Retry::AfterLoad,
             Self::NoSpace { .. } | Self::Busy { .. } | Self::Io { .. } => Retry::Later,
-            Self::Budget(_)
+            Self::Superseded { .. }
+            | Self::Budget(_)
             | Self::NotFound { .. }
             | Self::TooLarge { .. }
             | Self::Damaged { .. }

@@ -27,8 +27,8 @@ mod sql;
 
 pub use blob_directory::BlobDirectory;
 pub use database::{
-    AddressError, Audit, AuditRequest, Database, DatabaseAddress, DatabaseBlobs, PostgresAddress,
-    Settings, Space, UnnamedBlob, transfer,
+    AddressError, Audit, AuditRequest, Database, DatabaseAddress, DatabaseBlobs, Lease,
+    LeasePurpose, Notices, PostgresAddress, Settings, Space, UnnamedBlob, installation, transfer,
 };
 pub use error::{BudgetRefusal, Error, ErrorSource, Responsibility, Retry};
 pub use memory::Memory;
@@ -37,5 +37,6 @@ pub use port::{
     Keys, Level, Page, Period, Secrets, SessionCharge, SessionRow, SessionSnapshot, SessionSummary,
     StoredBlob, StoredKey, StoredSecret, Terms, TermsChange, VerifiedSession, entries, load_all,
 };
+pub use sql::leases::DueSession;
 pub use sql::log::prove::EventText;
 pub use sql::schema::FORMAT;

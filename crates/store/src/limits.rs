@@ -37,6 +37,32 @@ pub const BUSY_WAIT_MS: u64 = 60_000;
 pub const READERS: usize = 2;
 /// From asking for a connection that reads until one more is opened.
 pub const READER_WAIT_MS_MAX: u64 = 500;
+/// How often a process tells PostgreSQL that it lives.
+pub const LEASE_PING_MS: u64 = 500;
+/// A process that tells PostgreSQL nothing for that long is taken for dead, and another one may
+/// drive its sessions.
+pub const LEASE_IDLE_MS_MAX: u64 = 3_000;
+/// A process that does nothing in the middle of a commit for that long loses the write lock of
+/// PostgreSQL, and the commit with it.
+pub const COMMIT_IDLE_MS_MAX: u64 = 3_000;
+/// How long PostgreSQL may take to say who has a session.
+pub const LEASE_ANSWER_MS_MAX: u64 = 10_000;
+/// From losing the connection that is told of changes until another one is made.
+pub const LISTEN_PAUSE_MS: u64 = 1_000;
+/// Changes that were told and that nobody has looked at; more are lost, and found by looking.
+pub const NOTICES_MAX: usize = 1_024;
+/// Sessions that one notification tells of: it has at most 8,000 bytes (PostgreSQL's `NOTIFY`),
+/// and a session's name with its place at most 86.
+pub const NOTIFIED_SESSIONS_MAX: usize = 80;
+/// Sessions that are looked up at once that are to be driven.
+pub const DUE_SESSIONS_MAX: u32 = 1_000;
+/// How often one who takes a session looks whether whoever only looks at it is done.
+pub const LEASE_LOOKS_MAX: u32 = 200;
+/// How often one who takes a session in PostgreSQL looks whether it is free: the answer does not say
+/// whether whoever has it only looks at it.
+pub const LEASE_ROW_LOOKS_MAX: u32 = 5;
+/// Between two of these looks.
+pub const LEASE_PAUSE_MS: u64 = 10;
 /// The write-ahead log is copied into the database when it has this many pages.
 pub const WAL_PAGES: u32 = 1_000;
 /// The write-ahead log is cut back to this size after it was copied.

@@ -10,6 +10,7 @@ pub(crate) mod fault;
 pub(crate) mod integer;
 pub(crate) mod journal;
 pub(crate) mod keys;
+pub(crate) mod leases;
 pub(crate) mod log;
 mod query;
 pub(crate) mod row;

@@ -36,6 +36,18 @@ pub(crate) struct Child {
     variables: Vec<(String, String)>,
 }
 
+/// What is killed again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum Killed {
+    /// The engine.
+    #[default]
+    Engine,
+    /// The engine over a database that `cargo xtask postgres` starts.
+    EngineOnPostgres,
+    /// The gate that it reaches models, and sandboxes reach hosts, through.
+    Gate,
+}
+
 /// Whether the arguments of the attacks name a backend that needs a Docker engine.
 pub(crate) fn wants_docker(args: &[String]) -> bool {
     args.iter().any(|arg| matches!(arg.trim_start_matches("--backend="), "docker" | "all"))
@@ -88,14 +100,18 @@ impl Child {
     }
 
     /// The test that kills the program, so often.
-    pub(crate) fn kills(times: u32, gate: bool) -> Self {
+    pub(crate) fn kills(times: u32, killed: Killed) -> Self {
         let words = ["cargo", "test", "--quiet", "--package", "outrigger", "--test", "it", "--"];
-        let (test, variable) = match gate {
-            false => (
+        let (test, variable) = match killed {
+            Killed::Engine => (
                 "kill::a_session_killed_at_any_moment_goes_on_and_does_nothing_twice",
                 "OUTRIGGER_TEST_KILLS",
             ),
-            true => (
+            Killed::EngineOnPostgres => (
+                "kill::a_session_killed_at_any_moment_goes_on_in_a_database_of_postgresql",
+                "OUTRIGGER_TEST_KILLS",
+            ),
+            Killed::Gate => (
                 "gate_kill::a_gate_killed_at_any_moment_costs_no_turn_and_no_command_hangs",
                 "OUTRIGGER_TEST_GATE_KILLS",
             ),

@@ -124,14 +124,15 @@ enum Task {
         args: Vec<String>,
     },
     /// Kills the real program again and again, and looks whether anything was done twice
-    /// or lost: `kill --times 1000`, `kill --gate --times 100`.
+    /// or lost: `kill --times 1000`, `kill gate --times 100`,
+    /// `postgres cargo xtask kill engine-on-postgres`.
     Kill {
         /// How often.
         #[arg(long, default_value_t = 1_000)]
         times: u32,
-        /// Not the engine, but the gate that it reaches models and sandboxes reach hosts through.
-        #[arg(long)]
-        gate: bool,
+        /// What is killed.
+        #[arg(value_enum, default_value_t)]
+        killed: child::Killed,
     },
     /// The tests of twelve projects of others, unmodified, on the host and in the default
     /// sandbox in turn.
@@ -227,7 +228,7 @@ fn run(task: Task) -> Result<u8, Error> {
             drop(out);
             sim(mutants, args)
         }
-        Task::Kill { times, gate } => Ok(child::code(Child::kills(times, gate).run()?)),
+        Task::Kill { times, killed } => Ok(child::code(Child::kills(times, killed).run()?)),
         Task::Bench { args } => {
             drop(out);
             bench(args)

@@ -96,6 +96,7 @@ impl Provision {
     /// Makes it, a few times if it is suspended in the middle.
     async fn perform(&self) -> Result<ProvisionedSandbox, ProvisionError> {
         self.handle.check().map_err(|detail| ProvisionError { detail, lost: false })?;
+        self.clear_other_disk().await?;
         let mut made = self.make_once().await;
         for _ in 1..limits::ATTACHES_MAX {
             if !matches!(&made, Err(ProvisionError { lost: true, .. })) {
@@ -104,6 +105,18 @@ impl Provision {
             made = self.make_once().await;
         }
         made
+    }
+
+    /// Where the session had another disk since, at another server, what lies here under its name is
+    /// of before that, or of an attempt that no event tells of: nobody's work.
+    async fn clear_other_disk(&self) -> Result<(), Error> {
+        let last = self.before.as_ref().and_then(|before| before.disk_made_at_ms);
+        let (Some(last), false) = (last, self.handle.shared) else { return Ok(()) };
+        let here = self.handle.lookup().await?;
+        if here.is_some_and(|here| here.made_at_ms > 0 && here.made_at_ms != last) {
+            self.handle.backend.destroy(&self.handle.id).await?;
+        }
+        Ok(())
     }
 
     /// Create-or-attach, and fill-unless-filled: repeating it after a crash is harmless.
@@ -157,10 +170,11 @@ impl Provision {
     }
 
     /// Over its own disk if there is a sound one, else from what was kept last, from
-    /// what was kept before that, or from the template.
+    /// what was kept before that, or from the template, or from what that was made over.
     async fn create(&self, kept: &[SnapshotRef]) -> Result<Arc<dyn Sandbox>, Error> {
         let SandboxHandle { id, backend, .. } = &self.handle;
         let origins = kept.iter().rev().filter_map(origin_of).chain([self.handle.template()]);
+        let origins = origins.chain(self.handle.base());
         let mut last = None;
         for origin in origins {
             let spec = self.handle.spec(origin);

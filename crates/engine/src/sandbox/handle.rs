@@ -81,6 +81,15 @@ impl SandboxHandle {
         }
     }
 
+    /// Where it begins where that template was made for a project at another server: what it was
+    /// made over, without what the project depends on.
+    pub(crate) fn base(&self) -> Option<DiskOrigin> {
+        let DiskOrigin::Template(base) = &self.spec.origin else { return None };
+        let asked = self.asked.as_ref()?.template.as_ref()?;
+        let is_over = asked.strip_prefix(base.as_str())?.starts_with('.');
+        is_over.then(|| self.spec.origin.clone())
+    }
+
     /// The stronger of what the session was opened with and what is configured now. A
     /// name that is not known here is stronger than anything.
     fn isolation_min(&self) -> Isolation {

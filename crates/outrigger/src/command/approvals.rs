@@ -248,7 +248,7 @@ async fn answered(
     let (id, session) = (waiting.id(), session::root(&*store.journal, &waiting.session).await?);
     let screen = Screen::new(output);
     screen.note(Tone::Good, format!("● {said}: {id}"));
-    let driven = !later && goes_on(paths, store, &session, &waiting.session).await?;
+    let driven = !later && goes_on(store, &session, &waiting.session).await?;
     if later || driven {
         if output.json.is_some() {
             show::line(&json!({ "type": "answered", "id": id, "answer": said }))?;
@@ -267,16 +267,11 @@ async fn answered(
 
 /// Whether another process goes on with the session. One that holds it may be about to end,
 /// because it saw no answer: then it is ours to go on.
-async fn goes_on(
-    paths: &Paths,
-    store: &Store,
-    session: &SessionId,
-    answered: &SessionId,
-) -> Outcome<bool> {
+async fn goes_on(store: &Store, session: &SessionId, answered: &SessionId) -> Outcome<bool> {
     let journal = &store.journal;
     let head = journal.head(answered).await?;
     for _ in 0..limits::HANDOVER_MS_MAX / limits::FOLLOW_POLL_MS {
-        if session::lock_briefly(&paths.lock(session.as_str()))?.is_some() {
+        if !store.database.is_leased(session).await? {
             return Ok(false);
         }
         if journal.head(answered).await? != head {

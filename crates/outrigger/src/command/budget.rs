@@ -204,7 +204,7 @@ async fn stop(paths: &Paths, account: AccountId, reason: String, output: Output)
     }
     let engine = compose::caretaker(paths, &config, &store).await;
     let engine = engine.map_err(|failure| unreached(failure, &account, &running))?;
-    let stopping = running.iter().map(|session| still(paths, &store, &engine, session));
+    let stopping = running.iter().map(|session| still(&store, &engine, session));
     let stopped = futures_util::future::join_all(stopping).await;
     let mut left = Vec::new();
     for (session, stopped) in running.iter().zip(stopped) {
@@ -267,13 +267,8 @@ fn unreached(failure: Failure, account: &AccountId, running: &[SessionId]) -> Fa
 }
 
 /// Whether nothing of it is under way any more.
-async fn still(
-    paths: &Paths,
-    store: &Store,
-    engine: &Engine,
-    session: &SessionId,
-) -> Outcome<bool> {
-    wind_down(paths, store, engine, session).await?;
+async fn still(store: &Store, engine: &Engine, session: &SessionId) -> Outcome<bool> {
+    wind_down(store, engine, session).await?;
     Ok(!session::fold(&*store.journal, session).await?.in_turn())
 }
 
@@ -284,7 +279,7 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
         self::recount(paths, &config, &store).await?;
     }
     let clerk = compose::clerk(paths, &config, &store)?;
-    let left_behind = abandoned::release(paths, &store, &clerk).await?;
+    let left_behind = abandoned::release(&store, &clerk).await?;
     let usual = config.usual();
     let now_ms = now_ms();
     let accounts = store.accounts.accounts().await?;

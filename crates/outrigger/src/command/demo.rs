@@ -70,6 +70,7 @@ pub(crate) async fn execute(paths: &Paths, demo: Demo) -> Outcome<u8> {
         apply,
         model,
         name: None,
+        lease: None,
         driver: Driver::Here,
         agent: None,
     };

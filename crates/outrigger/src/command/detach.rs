@@ -9,12 +9,13 @@ use serde_json::json;
 use std::fs::{self, File};
 use std::time::Duration;
 
+use crate::compose::Store;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
+use crate::limits;
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
 use crate::supervisor::{ProgramStreams, StartRequest, StartedProgram};
-use crate::{limits, session};
 
 /// Who drives a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +28,17 @@ pub(crate) enum Driver {
 
 /// Leaves a session that is opened and that nobody holds to a process of its own, and says
 /// how it is watched.
-pub(crate) async fn leave(paths: &Paths, session: &SessionId, output: Output) -> Outcome<u8> {
+pub(crate) async fn leave(
+    paths: &Paths,
+    store: &Store,
+    session: &SessionId,
+    output: Output,
+) -> Outcome<u8> {
     let mut program = start(paths, session).await.map_err(|error| {
         Failure::new(Kind::AgentFailed, format!("no process could be started: {error}"))
             .hint(super::drive::resume_hint(session))
     })?;
-    taken_over(paths, session, &mut program).await?;
+    taken_over(store, session, &mut program).await?;
     told(session, "by itself", output)
 }
 
@@ -61,11 +67,11 @@ async fn start(paths: &Paths, session: &SessionId) -> std::io::Result<StartedPro
 
 /// Until the process holds the session, so that whoever looks next sees that somebody does.
 /// One that ended already is as good: what it did stands in the journal.
-async fn taken_over(paths: &Paths, session: &SessionId, program: &mut StartedProgram) -> Outcome {
+async fn taken_over(store: &Store, session: &SessionId, program: &mut StartedProgram) -> Outcome {
     let pause = Duration::from_millis(limits::FOLLOW_POLL_MS);
     for _ in 0..limits::HANDOVER_MS_MAX / limits::FOLLOW_POLL_MS {
         let is_over = tokio::time::timeout(pause, program.wait()).await.is_ok();
-        if is_over || session::lock_briefly(&paths.lock(session.as_str()))?.is_none() {
+        if is_over || store.database.is_leased(session).await? {
             return Ok(());
         }
     }

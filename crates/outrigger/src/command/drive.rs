@@ -167,7 +167,9 @@ async fn noticed(
             screen.live((from == *session).then_some(effect), &live);
         }
         Ok((_, Notice::Warning(warning))) => screen.warning(&warning),
-        Err(RecvError::Lagged(_)) => catch_up(journal, session, shown, screen).await?,
+        Ok((_, Notice::Elsewhere(_))) | Err(RecvError::Lagged(_)) => {
+            catch_up(journal, session, shown, screen).await?;
+        }
         Err(RecvError::Closed) => return Err(Failure::from(Error::Driver(session.clone()))),
     }
     Ok(MayAsk::No)

@@ -125,7 +125,8 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
         return go_on(paths, last.session.as_str(), how, run.output).await;
     };
     let (who, apply, name) = (session::WHO.to_owned(), run.apply, run.name);
-    let task = Task { who, tree, sent: None, messages, apply, model, name, driver, agent: start };
+    let (sent, lease) = (None, None);
+    let task = Task { who, tree, sent, messages, apply, model, name, lease, driver, agent: start };
     task::start(paths, &config, task, run.output).await
 }
 

@@ -12,9 +12,10 @@ mod failure;
 mod files;
 mod host;
 mod jobs;
+mod left;
 mod log;
-mod marks;
 mod observation;
+mod opening;
 mod sandboxes;
 mod secrets;
 mod sign_in;
@@ -24,7 +25,7 @@ mod uploads;
 use clap::Args;
 use outrigger_engine::{Feed, SystemClock};
 use outrigger_server::{Origins, Server, Services, limits, new_key};
-use outrigger_store::KeyKind;
+use outrigger_store::{KeyKind, Notices};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use std::net::{SocketAddr, TcpListener};
@@ -158,6 +159,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let context = Arc::new(context(paths, &asked, &origins, (&screen, log)).await?);
     let store = &context.store;
     let feed = Feed::default();
+    let notices = store.database.serve();
     let engine = compose::clerk(paths, &context.config, store)?.with_feed(feed.clone());
     let (jobs, queue) = jobs::jobs();
     let host = Host::new(Arc::clone(&context), feed, jobs.clone());
@@ -207,7 +209,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
             served = serving => served.map_err(failed),
             () = stopped => Ok(()),
             () = queue.work() => Ok(()),
-            () = go_on(&host, &triggers, log) => Ok(()),
+            () = go_on(&host, &triggers, (notices, log)) => Ok(()),
             () = observation.export() => Ok(()),
         }
     };
@@ -217,14 +219,14 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     served.map(|()| 0)
 }
 
-/// Goes on with what a server before left, and then hears triggers.
-async fn go_on(host: &Host, triggers: &Triggers, log: ServerLog) {
+/// Goes on with what a server before left, and then with whatever is to be driven.
+async fn go_on(host: &Host, triggers: &Triggers, (notices, log): (Notices, ServerLog)) {
     let went_on = host.go_on().await;
     if went_on > 0 {
         let sessions = show::count(went_on, "session");
         log.note(Tone::Detail, &format!("  {sessions} went on where they were"));
     }
-    triggers.run().await;
+    tokio::join!(triggers.run(), host.watch(), host.hear(notices));
 }
 
 /// Over when this process is told to end, from now on.

@@ -6,6 +6,7 @@ use outrigger_agent::{
 };
 use outrigger_engine::{Engine, ensure_shown};
 use outrigger_repository::WorkTree;
+use outrigger_store::{Lease, LeasePurpose};
 use std::collections::BTreeSet;
 
 use super::detach::{self, Driver};
@@ -20,7 +21,6 @@ use crate::models::{self, OpenedModel};
 use crate::paths::Paths;
 use crate::project_content::ProjectContent;
 use crate::project_servers::ServerContent;
-use crate::session::Lock;
 use crate::show::{Screen, Tone};
 use crate::workspace::{self, PackedDirectory, SentDirectory};
 use crate::{abandoned, image, network, outside, project, project_servers, session, skills};
@@ -39,6 +39,8 @@ pub(crate) struct Task {
     pub(crate) model: ModelChoice,
     /// What the session is called, if a person said so.
     pub(crate) name: Option<SessionId>,
+    /// Of the session of that name, where it was taken already.
+    pub(crate) lease: Option<Lease>,
     pub(crate) driver: Driver,
     /// Which agent it is; nothing for the usual one.
     pub(crate) agent: Option<AgentStart>,
@@ -51,7 +53,7 @@ pub(crate) struct OpenedTask {
     pub(crate) engine: Engine,
     pub(crate) session: SessionId,
     /// Held while it is driven.
-    pub(crate) lock: Option<Lock>,
+    pub(crate) lease: Option<Lease>,
 }
 
 /// Opens a session for a task and drives it to its end.
@@ -63,11 +65,11 @@ pub(crate) async fn start(
 ) -> Outcome<u8> {
     let (mut screen, driver) = (Screen::new(output), task.driver);
     let opened = open(paths, config, None, task, &mut screen).await?;
-    let OpenedTask { store, engine, session, lock } = opened;
+    let OpenedTask { store, engine, session, lease } = opened;
     let back = Back::settle(paths, &session, Apply::default())?;
     if driver == Driver::Detached {
-        drop(lock);
-        return detach::leave(paths, &session, output).await;
+        drop(lease);
+        return detach::leave(paths, &store, &session, output).await;
     }
     let mut interrupts = Interrupts::listen()?;
     let driving = Driving { paths, engine: &engine, journal: &*store.journal, session: &session };
@@ -125,8 +127,14 @@ pub(crate) async fn open(
     let packed = screen.during("copying the directory", packing).await?;
     let PackedDirectory { tree, mut workspace, dependencies, notes } = packed;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
-    let lock = session::lock(&paths.lock(session.as_str()))?;
-    let lock = lock.ok_or_else(|| session::held(&session))?;
+    let lease = match task.lease {
+        Some(lease) => lease,
+        None => {
+            let lease = store.database.lease(&session, LeasePurpose::Drive).await?;
+            lease.ok_or_else(|| session::held(&session))?
+        }
+    };
+    let store = store.under(&lease);
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
     let content = ProjectContent { store: &store, tree: &tree, workspace: &workspace };
     let needs = (content, dependencies);
@@ -162,7 +170,7 @@ pub(crate) async fn open(
         let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
         screen.note(Tone::Warning, text);
     }
-    Ok(OpenedTask { store, engine, session, lock: Some(lock) })
+    Ok(OpenedTask { store, engine, session, lease: Some(lease) })
 }
 
 /// An engine for a session that was opened before, with the model that it has.
@@ -195,7 +203,7 @@ pub(super) async fn give_back(paths: &Paths, config: &Config, store: &Store) -> 
     let accounts = store.accounts.accounts().await?;
     if accounts.iter().any(|account| account.reserved != Amounts::default()) {
         let clerk = compose::clerk(paths, config, store)?;
-        abandoned::release(paths, store, &clerk).await?;
+        abandoned::release(store, &clerk).await?;
     }
     Ok(())
 }

@@ -13,7 +13,8 @@ const FILES: &str = "bin sbin lib lib64 etc/alternatives usr/bin/npm usr/lib/nod
     usr/lib/git-core usr/share/git-core usr/lib/python3.* usr/share/python-wheels";
 
 /// Programs, which are put in with the libraries that they are linked with.
-const PROGRAMS: &str = "sh bash env cat head cp rm ls mkdir sed grep printf uname curl python3 node git";
+const PROGRAMS: &str =
+    "sh bash env cat head cp rm ls mkdir sed grep printf uname curl python3 node git";
 
 /// An image with the programs that use the secret, git among them.
 pub(crate) fn image(world: &World, daemon: &Daemon) -> &'static str {

@@ -210,8 +210,22 @@ impl Killing<'_> {
     }
 }
 
-fn killed_at(seed: u64, most: usize) {
-    let world = World::new();
+/// Kills as often as the environment says, else a few times.
+fn killed(world: World) {
+    let seed = match std::env::var("OUTRIGGER_TEST_SEED") {
+        Ok(seed) => seed.parse().unwrap(),
+        Err(_) => u64::from(std::process::id()),
+    };
+    // Shown if this fails. The moments are drawn from it; what they hit is up to the machine.
+    println!("OUTRIGGER_TEST_SEED={seed}");
+    let most = match std::env::var("OUTRIGGER_TEST_KILLS") {
+        Ok(most) => most.parse().unwrap(),
+        Err(_) => KILLS,
+    };
+    killed_at(world, seed, most);
+}
+
+fn killed_at(world: World, seed: u64, most: usize) {
     let script = deeds::configure(&world);
     let dir = world.dir("repo", &[("file", b"file\n")]);
     let target = dir.to_str().unwrap();
@@ -264,17 +278,12 @@ fn killed_at(seed: u64, most: usize) {
 
 #[test]
 fn a_session_killed_at_any_moment_goes_on_and_does_nothing_twice() {
-    let seed = match std::env::var("OUTRIGGER_TEST_SEED") {
-        Ok(seed) => seed.parse().unwrap(),
-        Err(_) => u64::from(std::process::id()),
-    };
-    // Shown if this fails. The moments are drawn from it; what they hit is up to the machine.
-    println!("OUTRIGGER_TEST_SEED={seed}");
-    let most = match std::env::var("OUTRIGGER_TEST_KILLS") {
-        Ok(most) => most.parse().unwrap(),
-        Err(_) => KILLS,
-    };
-    killed_at(seed, most);
+    killed(World::new());
+}
+
+#[test]
+fn a_session_killed_at_any_moment_goes_on_in_a_database_of_postgresql() {
+    killed(World::on_postgres());
 }
 
 /// More than a guest remembers of changing operations: an attempt at filling a

@@ -75,4 +75,5 @@ mod tmux;
 mod toolserver;
 mod tricks;
 mod trust;
+mod two_servers;
 mod words;

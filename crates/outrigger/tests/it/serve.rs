@@ -40,11 +40,20 @@ impl Served {
 
     /// Kills the server, and begins another one at the same address.
     pub(crate) fn restart(&mut self) {
-        self.process.signal(Signal::KILL);
-        until("it is dead", || self.process.has_ended().then_some(()));
+        self.kill();
         let address = self.url.strip_prefix("http://").unwrap();
         let at = (address, self.variables);
         self.process = begin(&self.world, &self.dir, &self.script, at).0;
+    }
+
+    /// Kills the server with everything that it started.
+    pub(crate) fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        until("it is dead", || self.process.has_ended().then_some(()));
+    }
+
+    pub(crate) fn signal(&mut self, signal: Signal) {
+        self.process.signal(signal);
     }
 
     /// Tells the server to end.
@@ -434,16 +443,12 @@ fn goes_on_where_it_was(world: World) {
     process.signal(Signal::KILL);
     drop(process);
     assert_eq!(world.sessions()[0]["status"], "interrupted");
-    // What no server left there, none takes up; who asks for it again has it go on.
-    let marks = world.harness().join("served");
-    assert!(marks.join(&session).exists());
-    fs::remove_file(marks.join(&session)).unwrap();
     let script = world.script(&[Turn(&[shell(gate)])]);
     let mut served = Served::new(world, &dir, &script);
-    assert_eq!(served.status(&session), "interrupted");
+    until("it is driven again", || (served.status(&session) == "running").then_some(()));
+    // Who heard no answer asks for it again.
     let again = served.post_with("/v1/sessions", &json!({ "text": "Wait." }), &KEY);
     assert_eq!((again.0, &again.1["id"]), (201, &json!(session)), "{again:?}");
-    until("it is driven again", || (served.status(&session) == "running").then_some(()));
     served.process.signal(Signal::KILL);
     let Served { world, process, .. } = served;
     drop(process);

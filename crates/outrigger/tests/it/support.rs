@@ -55,6 +55,18 @@ impl World {
         world
     }
 
+    /// Another one over the same database, with the key that signs its log.
+    pub(crate) fn beside_on_postgres(&self) -> Self {
+        let mut world = Self::new();
+        world.database.clone_from(&self.database);
+        let audit = world.harness().join("audit");
+        fs::create_dir_all(&audit).unwrap();
+        for name in ["key", "key.pub"] {
+            fs::copy(self.harness().join("audit").join(name), audit.join(name)).unwrap();
+        }
+        world
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }

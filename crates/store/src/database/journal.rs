@@ -25,18 +25,7 @@ impl Journal for Database {
         events: &[Event],
         summary: SessionSummary,
     ) -> Result<Seq, Error> {
-        let mut entries = Vec::with_capacity(events.len());
-        for event in event::encode_all(at_ms, events)? {
-            entries.push(self.prepare(event).await?);
-        }
-        let summary = SessionSummary {
-            title: summary.title.map(|text| event::cut(text, limits::TITLE_BYTES_MAX)),
-            status: summary.status.map(|text| event::cut(text, limits::STATUS_BYTES_MAX)),
-            cover: summary.cover,
-            charge: summary.charge,
-        };
-        let work = JournalWrite::Append(Append { after, at_ms, entries, summary });
-        self.writer.perform(session.clone(), work).await
+        self.write(session, (after, at_ms), events, (summary, false)).await
     }
 
     async fn load(&self, session: &SessionId, after: Seq) -> Result<Page, Error> {
@@ -120,6 +109,28 @@ impl Journal for Database {
 }
 
 impl Database {
+    /// Appends; where it `is_leased`, only as long as this process has the lease of the session.
+    pub(super) async fn write(
+        &self,
+        session: &SessionId,
+        (after, at_ms): (Seq, u64),
+        events: &[Event],
+        (summary, is_leased): (SessionSummary, bool),
+    ) -> Result<Seq, Error> {
+        let mut entries = Vec::with_capacity(events.len());
+        for event in event::encode_all(at_ms, events)? {
+            entries.push(self.prepare(event).await?);
+        }
+        let summary = SessionSummary {
+            title: summary.title.map(|text| event::cut(text, limits::TITLE_BYTES_MAX)),
+            status: summary.status.map(|text| event::cut(text, limits::STATUS_BYTES_MAX)),
+            cover: summary.cover,
+            charge: summary.charge,
+        };
+        let work = JournalWrite::Append(Append { is_leased, after, at_ms, entries, summary });
+        self.writer.perform(session.clone(), work).await
+    }
+
     /// The first event of a session, which says what it was opened with. Nothing for one
     /// that is not there.
     ///

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -84,11 +84,14 @@ impl PostgresAddress {
         &self.text
     }
 
-    async fn connect(&self, settings: &[(&str, &str)]) -> Result<PgConnection, Error> {
+    fn options(&self, settings: &[(&str, &str)]) -> PgConnectOptions {
         let options = PgConnectOptions::clone(&self.options).options(settings.iter().copied());
         let options = options.application_name("outrigger").disable_statement_logging();
-        let options = options.statement_cache_capacity(limits::STATEMENTS_KEPT);
-        options.connect().await.map_err(|e| fault::of(OPENING, e))
+        options.statement_cache_capacity(limits::STATEMENTS_KEPT)
+    }
+
+    async fn connect(&self, settings: &[(&str, &str)]) -> Result<PgConnection, Error> {
+        self.options(settings).connect().await.map_err(|e| fault::of(OPENING, e))
     }
 
     /// Makes the tables, or what they lack.
@@ -102,8 +105,31 @@ impl PostgresAddress {
 
     async fn writing(&self, settings: Settings) -> Result<DatabaseConnection, Error> {
         let wait = format!("{}ms", settings.busy_wait_ms);
-        let settings = [("synchronous_commit", "on"), ("lock_timeout", &wait), ("jit", "off")];
+        // One that stands still in the middle of a commit would keep everybody else from theirs.
+        let most = limits::COMMIT_IDLE_MS_MAX.to_string();
+        let settings = [
+            ("synchronous_commit", "on"),
+            ("lock_timeout", &wait),
+            ("idle_in_transaction_session_timeout", &most),
+            ("jit", "off"),
+        ];
         Ok(DatabaseConnection::postgres(self.connect(&settings).await?))
+    }
+
+    /// The connection by which a process lives: PostgreSQL ends it when nothing is heard over it.
+    pub(super) async fn leasing(&self) -> Result<DatabaseConnection, Error> {
+        let most = limits::LEASE_IDLE_MS_MAX.to_string();
+        let settings = [("idle_session_timeout", most.as_str()), ("jit", "off")];
+        Ok(DatabaseConnection::postgres(self.connect(&settings).await?))
+    }
+
+    /// A connection that is told what others change.
+    pub(super) async fn listener(&self) -> Result<PgListener, sqlx::Error> {
+        let one = PgPoolOptions::new().min_connections(0).max_connections(1);
+        let one = one.max_lifetime(None).idle_timeout(None).connect_lazy_with(self.options(&[]));
+        let mut listener = PgListener::connect_with(&one).await?;
+        listener.eager_reconnect(false);
+        Ok(listener)
     }
 
     async fn reading(&self) -> Result<DatabaseConnection, Error> {
@@ -135,6 +161,15 @@ impl PostgresServer {
             .spawn(move || runtime.block_on(ended).unwrap_or(()))
             .map_err(wrong)?;
         Ok(Self { address, sockets, _end: end })
+    }
+
+    pub(super) fn address(&self) -> &PostgresAddress {
+        &self.address
+    }
+
+    /// Where connections are made that outlive who made them.
+    pub(super) fn sockets(&self) -> &Handle {
+        &self.sockets
     }
 
     /// The connection that writes.

@@ -69,7 +69,9 @@ impl Database {
     /// [`Error::NotFound`]; [`Error::Conflict`] where it is at another event; as
     /// [`Self::checkpoint`] where the removal can't be signed, and then nothing is removed.
     pub async fn remove(&self, session: &SessionId, head: Seq) -> Result<(), Error> {
-        self.writer.remove(session.clone(), head).await
+        self.writer.remove(session.clone(), head).await?;
+        self.leases.forget(session);
+        Ok(())
     }
 
     /// Gives space of the database that nothing stands in back to the file system. Needs as

@@ -8,6 +8,7 @@ use outrigger_agent::{Digest, SessionId};
 use super::blobs::DatabaseBlobs;
 use super::changes::Changes;
 use super::known::EntryCache;
+use super::leases::Leases;
 use super::place::{DatabaseAddress, DatabasePlace};
 use super::readers::Readers;
 use super::settings::Settings;
@@ -15,7 +16,7 @@ use super::writer::Writer;
 use crate::event::{EncodedEvent, StoredEvent};
 use crate::files::make_private;
 use crate::port::Blobs;
-use crate::sql::journal::batch::EventRow;
+use crate::sql::journal::batch::{Batch, EventRow};
 use crate::sql::journal::read::Row;
 use crate::sql::log::anchor;
 use crate::{BlobDirectory, Error, limits};
@@ -27,6 +28,7 @@ pub struct Database {
     pub(super) readers: Readers,
     pub(super) known: EntryCache,
     pub(super) blobs: DatabaseBlobs,
+    pub(super) leases: Leases,
     pub(super) directory: PathBuf,
     pub(super) place: DatabasePlace,
 }
@@ -55,9 +57,11 @@ impl Database {
         let blobs = DatabaseBlobs::new(blobs, &place);
         let changes = Arc::new(Changes::open(directory, address)?);
         let known = EntryCache::new(Arc::clone(&changes));
-        let writer = Writer::start(directory, &place, settings, connection, changes)?;
+        let leases = Leases::new(directory, &place)?;
+        let batch = Batch::new(directory, leases.process);
+        let writer = Writer::start(batch, &place, settings, connection, changes)?;
         let (readers, directory) = (Readers::new(&place), directory.to_owned());
-        Ok(Self { writer, readers, known, blobs, directory, place })
+        Ok(Self { writer, readers, known, blobs, leases, directory, place })
     }
 
     /// The blobs of this store.

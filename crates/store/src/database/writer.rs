@@ -12,7 +12,6 @@ pub(super) use rows::RowChange;
 
 use crate::sql;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +28,7 @@ use crate::sql::entries;
 use crate::sql::fault;
 use crate::sql::journal::batch::{Batch, CommitOutcome, JournalWrite, Request};
 use crate::sql::journal::import::Import;
-use crate::sql::journal::statements::Texts;
-use crate::sql::log::anchor::{Anchor, LogAppend, SessionSelection, behind};
+use crate::sql::log::anchor::{LogAppend, SessionSelection, behind};
 use crate::sql::log::read::newest_checkpoint;
 use crate::{Account, Error, TermsChange, limits};
 
@@ -56,7 +54,7 @@ enum Message {
 impl Writer {
     /// Starts the thread with its first connection.
     pub(super) fn start(
-        directory: &Path,
+        batch: Batch,
         place: &DatabasePlace,
         settings: Settings,
         connection: DatabaseConnection,
@@ -69,7 +67,6 @@ impl Writer {
             .build()
             .map_err(|e| Error::io(doing, e))?;
         let place = place.clone();
-        let batch = Batch { texts: Texts::default(), anchor: Anchor::new(directory) };
         let connection = Some(connection);
         let (uncovered, lingers) = (CheckpointBacklog::default(), false);
         let mut thread = Thread { place, settings, connection, changes, batch, uncovered, lingers };

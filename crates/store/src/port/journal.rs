@@ -22,7 +22,8 @@ pub trait Journal: Send + Sync + Debug {
     /// which is fenced all the same.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where the session is not at `after`; [`Error::Budget`] where
+    /// [`Error::Conflict`] where the session is not at `after`; [`Error::Superseded`] where
+    /// another process has the lease that this journal appends under; [`Error::Budget`] where
     /// an account has no room for the charge;
     /// [`Error::TooLarge`] above [`crate::limits::APPEND_EVENTS_MAX`] or
     /// [`crate::limits::EVENT_BYTES_MAX`]; [`Error::Uncertain`] where it may have

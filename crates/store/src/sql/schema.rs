@@ -28,6 +28,7 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration { format: 8, text: include_str!("schema/0002_secrets.sql"), postgres: "" },
     Migration { format: 9, text: include_str!("schema/0003_keys.sql"), postgres: "" },
+    Migration { format: 10, text: include_str!("schema/0004_driven.sql"), postgres: "" },
 ];
 
 /// The oldest format that a database is brought up from.

@@ -14,6 +14,7 @@ mod damage;
 mod entries;
 mod full;
 mod golden;
+mod leases;
 mod proofs;
 mod sample;
 mod space;

@@ -95,6 +95,7 @@ impl SessionSource for OwnSessions {
             apply: Apply::default(),
             model,
             name: None,
+            lease: None,
             driver: Driver::Here,
             agent: None,
         };

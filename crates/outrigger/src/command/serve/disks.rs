@@ -43,6 +43,7 @@ impl Disks {
     /// What a session changed: as it is now where its turn runs here, else as it was kept.
     async fn changed(&self, session: &SessionId) -> Outcome<TakenChanges> {
         let Some(driven) = self.host.driven(session).await else {
+            self.host.is_here(session).await?;
             return self.context.kept(session);
         };
         let engine = &driven.engine;

@@ -1,40 +1,36 @@
 //! Opens sessions for the server and drives them, each with an engine of its own over one store.
 //!
 //! Owns which sessions this process holds. What was appended to one is acted on by the driver
-//! that holds it; where another process does, that one sees it by itself.
+//! that holds it; where another server does, or has its sandboxes, that one is told. What a server
+//! left that does not live goes on here.
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt as _};
-use outrigger_agent::{Author, Limit, Message, Seq, SessionId, SharedAccess};
-use outrigger_api::{CreateSession, ServerInfo, ServerRights, SessionLimits, UploadedWorkspace};
+use outrigger_agent::{Seq, SessionId};
+use outrigger_api::{CreateSession, ServerInfo, ServerRights, UploadedWorkspace};
 use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
-use outrigger_policy::{AccessRules, Directory, Principal};
+use outrigger_policy::{AccessRules, Directory};
 use outrigger_server::{RequestError, SessionHost, Upload};
+use outrigger_store::{DueSession, Lease, LeasePurpose, Notices};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
-use tokio::sync::{Mutex, OwnedMutexGuard, OwnedRwLockReadGuard, RwLock};
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard, OwnedRwLockReadGuard, RwLock};
+use tokio::time::Instant;
 
 use super::context::ServeContext;
 use super::failure;
 use super::jobs::Jobs;
-use super::marks::Marks;
-use super::uploads::{TakenUpload, Uploads};
-use crate::agents::{self, AgentStart};
-use crate::command::detach::Driver;
-use crate::command::task::{self, OpenedTask, Task};
-use crate::compose;
-use crate::config::{Config, ModelChoice};
+use super::left::LeftBehind;
+use super::opening::{PreparedOpening, SessionOpening};
+use super::uploads::Uploads;
+use crate::command::task::{self, OpenedTask};
+use crate::config::ModelChoice;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::Apply;
-use crate::network::Words;
-use crate::project_file::ProjectFile;
-use crate::session::{self, Lock};
 use crate::show::Screen;
-use crate::trust::{self, JudgedFile};
 use crate::waiting::{self, PendingApproval};
-use crate::{limits, notify, workspace};
+use crate::{compose, limits, notify, session};
 
 /// A session that this process holds.
 #[derive(Debug)]
@@ -43,25 +39,15 @@ struct HeldSession {
     host: Arc<EmbeddedHost>,
     /// Read by whoever looks into its sandboxes meanwhile: they rest after that.
     looks: Arc<RwLock<()>>,
-    _lock: Lock,
+    lease: Lease,
+    /// How often it was woken before it was driven here.
+    wakes: u64,
 }
 
 /// A session that is driven while somebody looks into its sandboxes.
 pub(super) struct DrivenSession {
     pub(super) engine: Engine,
     _look: OwnedRwLockReadGuard<()>,
-}
-
-/// A session that is to be opened.
-pub(super) struct SessionOpening<'a> {
-    /// On whose behalf.
-    pub(super) person: &'a str,
-    pub(super) session: &'a SessionId,
-    pub(super) asked: CreateSession,
-    /// Which agent it is, where that is known; else what is asked for is looked up.
-    pub(super) start: Option<AgentStart>,
-    /// With whom it is shared from the beginning.
-    pub(super) share: Option<(Principal, SharedAccess)>,
 }
 
 /// Held while a session is opened, woken or let go, so that nothing falls between.
@@ -71,13 +57,13 @@ type Slot = Arc<Mutex<Option<HeldSession>>>;
 pub(super) struct QuietSession {
     pub(super) engine: Engine,
     held: OwnedMutexGuard<Option<HeldSession>>,
-    lock: Option<Lock>,
+    lease: Option<Lease>,
 }
 
 impl QuietSession {
     /// An error where another process drives it: that one may go on at any moment.
     pub(super) fn is_ours(&self, session: &SessionId) -> Outcome {
-        let ours = self.held.is_some() || self.lock.is_some();
+        let ours = self.held.is_some() || self.lease.is_some();
         if ours { Ok(()) } else { Err(session::held(session)) }
     }
 
@@ -97,7 +83,8 @@ pub(super) struct Host(Arc<Inner>);
 struct Inner {
     context: Arc<ServeContext>,
     feed: Feed,
-    marks: Marks,
+    /// Something may be due.
+    due: Notify,
     uploads: Uploads,
     held: StdMutex<HashMap<SessionId, Slot>>,
     jobs: Jobs,
@@ -105,21 +92,68 @@ struct Inner {
 
 impl Host {
     pub(super) fn new(context: Arc<ServeContext>, feed: Feed, jobs: Jobs) -> Self {
-        let (marks, held) = (Marks::new(&context.paths), StdMutex::default());
+        let (due, held) = (Notify::new(), StdMutex::default());
         let uploads = Uploads::new(&context.paths, &context.config);
-        Self(Arc::new(Inner { context, feed, marks, uploads, held, jobs }))
+        Self(Arc::new(Inner { context, feed, due, uploads, held, jobs }))
     }
 
-    /// Goes on with what a server left in the middle of its work. Gives how many those are.
+    /// Goes on with what a server of this installation left in the middle of its work. Gives how
+    /// many sessions those are.
     pub(super) async fn go_on(&self) -> u64 {
-        let left = stream::iter(self.0.marks.left().unwrap_or_default());
-        let woken = left.map(|session| async move {
-            let woken = self.wake(&session).await;
-            // One that was removed, or can't go on, is told on its own page.
-            woken.inspect_err(|_| self.0.marks.clear(&session)).is_ok()
+        self.take_up(&mut LeftBehind::default()).await
+    }
+
+    /// Drives what is to be driven and nobody drives, for ever.
+    pub(super) async fn watch(&self) {
+        let mut left = LeftBehind::default();
+        loop {
+            let pause = Duration::from_millis(limits::SERVE_DUE_LOOK_MS);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.0.due.notified() => {}
+            }
+            self.take_up(&mut left).await;
+        }
+    }
+
+    /// Tells followers and drivers what other servers append, for ever.
+    pub(super) async fn hear(&self, mut notices: Notices) {
+        while let Some((session, head)) = notices.next().await {
+            if head == Seq::default() {
+                self.0.due.notify_one();
+                continue;
+            }
+            self.0.feed.tell_elsewhere(&session, head);
+            let root = session.root();
+            let held = self.held_slot(&root);
+            if let Some(held) = held.as_ref().and_then(|slot| slot.try_lock().ok())
+                && let Some(held) = &*held
+            {
+                // One that can't be driven on now is looked for.
+                drop(held.host.poke(&root));
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Takes up what is due. Gives how many sessions were.
+    async fn take_up(&self, left: &mut LeftBehind) -> u64 {
+        let database = &self.0.context.store.database;
+        let due = left.ready(database.due(session::now_ms()).await, Instant::now());
+        let due = due.into_iter().filter(|due| self.held_slot(&due.session).is_none());
+        let taken = stream::iter(due).map(|due| async move {
+            let DueSession { session, wakes, .. } = due;
+            let (host, taking) = (self.clone(), session.clone());
+            let job = move || async move { host.take(&taking).await }.boxed_local();
+            let taken = self.0.jobs.ask(job).await;
+            if taken.is_err() {
+                // One that was removed, or can't go on, is told on its own page.
+                drop(database.settle(&session, wakes, None).await);
+            }
+            taken.is_ok_and(|taken| taken)
         });
-        let woken = woken.buffer_unordered(limits::SERVE_BEGIN_AT_ONCE);
-        woken.fold(0, async |count, woken| count + u64::from(woken)).await
+        let taken = taken.buffer_unordered(limits::SERVE_BEGIN_AT_ONCE);
+        taken.fold(0, async |count, taken| count + u64::from(taken)).await
     }
 
     /// A session that is held: its sandboxes do not rest before it is let go of.
@@ -137,11 +171,18 @@ impl Host {
         let held = self.slot(&session.root()).lock_owned().await;
         let ServeContext { paths, config, store, .. } = &*self.0.context;
         if let Some(it) = &*held {
-            return Ok(QuietSession { engine: it.engine.clone(), lock: None, held });
+            return Ok(QuietSession { engine: it.engine.clone(), lease: None, held });
         }
-        let lock = session::lock(&paths.lock(session.root().as_str()))?;
+        self.is_here(session).await?;
+        let lease = store.database.lease(&session.root(), LeasePurpose::Look).await?;
         let engine = compose::caretaker(paths, config, store).await?;
-        Ok(QuietSession { engine, lock, held })
+        Ok(QuietSession { engine, lease, held })
+    }
+
+    /// An error where another server that lives has the sandboxes of a session.
+    pub(super) async fn is_here(&self, session: &SessionId) -> Outcome {
+        let elsewhere = self.0.context.store.database.is_elsewhere(&session.root()).await?;
+        if elsewhere { Err(session::elsewhere(session)) } else { Ok(()) }
     }
 
     fn slot(&self, session: &SessionId) -> Slot {
@@ -153,38 +194,64 @@ impl Host {
         Arc::clone(held.entry(session.clone()).or_default())
     }
 
-    /// Has a session driven, unless another process does.
+    fn held_slot(&self, session: &SessionId) -> Option<Slot> {
+        let held = self.0.held.lock().expect("nobody panics while they hold the table");
+        let slot = held.get(session).cloned();
+        // One that is being opened will be held.
+        slot.filter(|slot| slot.try_lock().map_or(true, |held| held.is_some()))
+    }
+
+    /// Has a session driven: here, or by the server that has it.
     async fn awake(&self, session: &SessionId) -> Outcome {
+        if let Some(held) = &*self.slot(session).lock().await {
+            return Ok(held.host.poke(session)?);
+        }
+        let database = &self.0.context.store.database;
+        database.wake(session).await?;
+        let taken = self.take(session).await;
+        if taken.is_err() {
+            let wakes = database.wakes(session).await?;
+            database.settle(session, wakes, None).await?;
+        }
+        taken.map(drop)
+    }
+
+    /// Drives a session, unless another process does or has its sandboxes. Gives whether it does.
+    async fn take(&self, session: &SessionId) -> Outcome<bool> {
         let slot = self.slot(session);
         let mut held = slot.lock().await;
         if let Some(held) = &*held {
-            return Ok(held.host.poke(session)?);
+            held.host.poke(session)?;
+            return Ok(true);
         }
         let ServeContext { paths, config, store, .. } = &*self.0.context;
-        let Some(lock) = session::lock(&paths.lock(session.as_str()))? else { return Ok(()) };
+        let lease = store.database.lease(session, LeasePurpose::Drive).await?;
+        let Some(lease) = lease else { return Ok(false) };
         let state = session::fold(&*store.journal, session).await?;
         let spec = state.spec().cloned();
         let spec = spec.ok_or_else(|| session::none(session.as_str()))?;
-        let engine = task::reopen(paths, config, store, &spec, &Screen::keeping()).await?;
-        self.hold(&mut held, session, engine, lock)?;
+        let store = store.clone().under(&lease);
+        let engine = task::reopen(paths, config, &store, &spec, &Screen::keeping()).await?;
+        self.hold(&mut held, session, engine, lease).await?;
         drop(held);
         self.let_go_later(session, slot);
-        Ok(())
+        Ok(true)
     }
 
-    /// Begins to drive.
-    fn hold(
+    /// Begins to drive what a server is to drive.
+    async fn hold(
         &self,
         held: &mut Option<HeldSession>,
         session: &SessionId,
         engine: Engine,
-        lock: Lock,
+        lease: Lease,
     ) -> Outcome {
         let engine = engine.with_feed(self.0.feed.clone());
         let host = Arc::new(EmbeddedHost::new(engine.clone()));
-        self.0.marks.set(session)?;
+        // Before the journal is read: what somebody appends later is told by another number.
+        let wakes = self.0.context.store.database.wakes(session).await?;
         host.poke(session)?;
-        *held = Some(HeldSession { engine, host, looks: Arc::default(), _lock: lock });
+        *held = Some(HeldSession { engine, host, looks: Arc::default(), lease, wakes });
         Ok(())
     }
 
@@ -196,9 +263,21 @@ impl Host {
 
     async fn let_go(&self, session: &SessionId, slot: &Slot) {
         loop {
-            let driving = slot.lock().await.as_ref().map(|it| Arc::clone(&it.host));
-            let Some(driving) = driving else { return };
-            if let Err(error) = driving.parked(session).await {
+            let held = slot.lock().await;
+            let driving = held.as_ref().map(|it| (Arc::clone(&it.host), it.lease.lost()));
+            drop(held);
+            let Some((driving, lost)) = driving else { return };
+            let parked = tokio::select! {
+                parked = driving.parked(session) => parked,
+                () = lost => {
+                    // Dropped with its driver: another server goes on with it, or will.
+                    *slot.lock().await = None;
+                    let text = format!("session {session} went on at another server, because this one was not heard of for too long");
+                    self.0.context.log.failure(&Failure::new(Kind::Conflict, text));
+                    return;
+                }
+            };
+            if let Err(error) = parked {
                 // It stands as interrupted, and a person can let it go on.
                 self.0.context.log.failure(&Failure::from(&*error));
             }
@@ -207,38 +286,33 @@ impl Host {
             if driving.parked(session).now_or_never().is_none() {
                 continue;
             }
-            let Some(held) = held.take() else { return };
-            drop(held.looks.write().await);
+            let Some(waiting) = &mut *held else { return };
+            drop(waiting.looks.write().await);
             // What fails here is done the next time.
-            drop(outrigger_engine::suspend(&held.engine, session).await);
-            match held.engine.state(session).await.ok().and_then(|state| state.next_expiry_ms()) {
-                // The mark stays: a server that comes after this one sees to it as well.
-                Some(at_ms) => self.wake_at(session, at_ms),
-                None => self.0.marks.clear(session),
+            drop(outrigger_engine::suspend(&waiting.engine, session).await);
+            if self.has_settled(session, waiting).await {
+                *held = None;
+                return;
             }
-            return;
         }
     }
 
-    /// What is not answered in time is denied then.
-    fn wake_at(&self, session: &SessionId, at_ms: u64) {
-        let (host, session) = (self.clone(), session.clone());
-        let wait = Duration::from_millis(at_ms.saturating_sub(session::now_ms()));
-        tokio::task::spawn_local(async move {
-            tokio::time::sleep(wait).await;
-            // One that is over by then only waits again.
-            drop(host.awake(&session).await);
-        });
-    }
-
-    /// The agent that a person asks for.
-    async fn agent(&self, person: &str, name: &str) -> Outcome<AgentStart> {
-        let ServeContext { config, store, rules, .. } = &*self.0.context;
-        let scope = person.parse().ok().and_then(|who| rules.directory().ok()?.authenticate(&who));
-        let scope = scope
-            .ok_or_else(|| Failure::new(Kind::NotFound, format!("there is no agent `{name}`")))?;
-        let agent = agents::named(&*store.entries, &scope, config, name).await?;
-        Ok(AgentStart { agent, trigger: None })
+    /// Notes that a session waits, and until when. False where somebody woke it meanwhile: then it
+    /// is driven once more.
+    async fn has_settled(&self, session: &SessionId, held: &mut HeldSession) -> bool {
+        let database = &self.0.context.store.database;
+        let state = held.engine.state(session).await.ok();
+        // What is not answered in time is denied then, by whichever server looks next.
+        let due_ms = state.and_then(|state| state.next_expiry_ms());
+        match database.settle(session, held.wakes, due_ms).await {
+            Ok(false) => {
+                let Ok(wakes) = database.wakes(session).await else { return true };
+                held.wakes = wakes;
+                held.host.poke(session).is_err()
+            }
+            // One that can't be noted is looked at once more.
+            Ok(true) | Err(_) => true,
+        }
     }
 
     /// A session that waits: what it changed is kept as a patch, and who is asked is told. What
@@ -262,69 +336,38 @@ impl Host {
     }
 
     /// Opens a session and has it driven. Where there is one of that name it only goes on.
-    pub(super) async fn open(&self, opening: SessionOpening<'_>) -> Outcome {
-        let SessionOpening { person, session, mut asked, start, share } = opening;
+    pub(super) async fn open(&self, mut opening: SessionOpening<'_>) -> Outcome {
+        let (session, person, share) = (opening.session, opening.person, opening.share.take());
         let slot = self.slot(session);
         let mut held = slot.lock().await;
-        let ServeContext { paths, config, model, dir, store, .. } = &*self.0.context;
+        let ServeContext { paths, store, .. } = &*self.0.context;
         if store.journal.head(session).await? > Seq::default() {
             // The server may have died right after it was opened.
             drop(held);
             return self.awake(session).await;
         }
-        let start = match (start, &asked.agent) {
-            (None, Some(name)) => Some(self.agent(person, name).await?),
-            (start, _) => start,
-        };
-        let mut config = config.clone();
-        if let Some(AgentStart { agent, .. }) = &start {
-            agent.settle(&mut config);
-            asked.text = agent.task(asked.text)?;
-            asked.model = asked.model.or(agent.definition.model.clone());
-        }
-        let (config, model) = chosen(config, model, &asked)?;
-        let screen = Screen::keeping();
-        let upload = asked.workspace.as_ref();
-        let upload = upload.map(|sent| self.0.uploads.take(person, &sent.id)).transpose()?;
-        let (tree, mut messages, sent) = match (&upload, &asked.workspace) {
-            (Some(upload), Some(sent)) => {
-                let tree = upload.tree(&sent.prefix)?;
-                let messages = TakenUpload::messages(&tree, sent, person);
-                (tree, messages, Some(upload.content(&sent.source)?))
-            }
-            _ => {
-                let tree = workspace::tree(dir)?;
-                let all = ProjectFile::all(&tree);
-                let judged = trust::settle(paths, &tree.top, all, &screen).await?;
-                (tree, judged.into_iter().filter_map(JudgedFile::message).collect(), None)
-            }
-        };
-        let data = asked.data.into_iter();
-        messages.extend(data.map(|it| Message::new(Author::Untrusted(it.name), it.text)));
-        messages.push(Message::new(Author::Person(person.to_owned()), asked.text));
-        let task = Task {
-            who: person.to_owned(),
-            tree,
-            sent,
-            messages,
-            apply: Apply::default(),
-            model,
-            name: Some(session.clone()),
-            driver: Driver::Here,
-            agent: start,
-        };
-        let mut screen = screen;
+        let lease = store.database.lease(session, LeasePurpose::Drive).await?;
+        // Another server opens the very same one.
+        let lease = lease.ok_or_else(|| session::held(session))?;
+        let prepared = opening.prepare(&self.0.context, &self.0.uploads, lease).await?;
+        let PreparedOpening { task, config, upload } = prepared;
+        let mut screen = Screen::keeping();
         // Before there is a session, so that none is left behind that nobody takes up.
-        self.0.marks.set(session)?;
+        store.database.wake(session).await?;
         let opening = task::open(paths, &config, Some(store.clone()), task, &mut screen);
-        let opened = Box::pin(opening).await;
-        let OpenedTask { engine, lock, .. } =
-            opened.inspect_err(|_| self.0.marks.clear(session))?;
-        let lock = lock.ok_or_else(|| session::held(session))?;
+        let OpenedTask { engine, lease, .. } = match Box::pin(opening).await {
+            Ok(opened) => opened,
+            Err(failure) => {
+                let wakes = store.database.wakes(session).await?;
+                store.database.settle(session, wakes, None).await?;
+                return Err(failure);
+            }
+        };
+        let lease = lease.ok_or_else(|| session::held(session))?;
         if let Some((with, access)) = share {
             engine.share(session, &with, access, person).await?;
         }
-        self.hold(&mut held, session, engine, lock)?;
+        self.hold(&mut held, session, engine, lease).await?;
         drop(held);
         self.let_go_later(session, slot);
         if let Some(upload) = upload {
@@ -332,45 +375,6 @@ impl Host {
         }
         Ok(())
     }
-}
-
-/// What limits a session beside its agent.
-fn limit_of(limits: SessionLimits) -> Limit {
-    Limit {
-        steps: None,
-        tokens: limits.tokens_max,
-        money_nanos: limits.money_nanos_max,
-        wall_ms: limits.wall_ms_max,
-        cpu_ms: limits.cpu_ms_max,
-        egress_bytes: limits.egress_bytes_max,
-    }
-}
-
-/// The configuration and the model of a session, with what was asked for it.
-fn chosen(
-    mut config: Config,
-    model: &ModelChoice,
-    asked: &CreateSession,
-) -> Outcome<(Config, ModelChoice)> {
-    let mut model = model.clone();
-    if !asked.network.is_empty() {
-        let words = Words::parse(&asked.network)
-            .map_err(|why| Failure::new(Kind::Usage, format!("`network`: {why}")))?;
-        config.sandboxes.iter_mut().take(1).for_each(|first| first.network = words.clone());
-    }
-    config.steps_max =
-        asked.limits.steps_max.map_or(config.steps_max, |it| it.min(config.steps_max));
-    config.narrow(limit_of(asked.limits));
-    config.when_busy = outrigger_server::when_busy(asked.when_busy);
-    match (&asked.model, &mut model) {
-        (None, _) => {}
-        (Some(name), ModelChoice::Provider(model)) => model.name.clone_from(name),
-        (Some(_), ModelChoice::Script(_) | ModelChoice::Bundled(_) | ModelChoice::Unset) => {
-            let text = "`model`: this server plays a script, or has no model";
-            return Err(Failure::new(Kind::Usage, text));
-        }
-    }
-    Ok((config, model))
 }
 
 #[async_trait]
@@ -436,16 +440,10 @@ impl SessionHost for Host {
         self.0.jobs.ask(move || async move { host.awake(&session).await }.boxed_local()).await
     }
 
-    fn is_driven(&self, session: &SessionId) -> bool {
-        let slot = {
-            let held = self.0.held.lock().expect("nobody panics while they hold the table");
-            held.get(session).cloned()
-        };
-        // One that is being opened will be.
-        if slot.is_some_and(|slot| slot.try_lock().map_or(true, |held| held.is_some())) {
+    async fn is_driven(&self, session: &SessionId) -> bool {
+        if self.held_slot(session).is_some() {
             return true;
         }
-        let lock = session::lock_briefly(&self.0.context.paths.lock(session.as_str()));
-        lock.is_ok_and(|lock| lock.is_none())
+        self.0.context.store.database.is_leased(session).await.unwrap_or(false)
     }
 }

@@ -23,7 +23,8 @@ use std::time::Duration;
 
 use super::context::ServeContext;
 use super::failure::told;
-use super::host::{Host, SessionOpening};
+use super::host::Host;
+use super::opening::SessionOpening;
 use crate::agents::{self, Agent, AgentStart, StoredAgent};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;

@@ -11,12 +11,13 @@ use super::show::{lines, summary};
 use crate::command::detach;
 use crate::command::drive::resume_hint;
 use crate::command::finish::{ending, waits};
+use crate::compose::{self, Store};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::paths::Paths;
 use crate::show::{Screen, Tone};
 use crate::waiting::PendingApproval;
-use crate::{abandoned, compose, limits, session};
+use crate::{abandoned, limits, session};
 
 #[derive(Debug, Args)]
 pub(crate) struct Attach {
@@ -35,10 +36,10 @@ pub(crate) async fn attach(paths: &Paths, asked: Attach) -> Outcome<u8> {
     let session = session::find(journal, &asked.session).await?.session;
     let mut screen = Screen::new(asked.output);
     let mut shown = Seq::default();
-    follow(paths, journal, &session, Until::Parked, &mut shown, &mut screen).await?;
-    let_go(paths, &session.root(), &mut screen).await?;
+    follow(&store, &session, Until::Parked, &mut shown, &mut screen).await?;
+    let_go(&store, &session.root(), &mut screen).await?;
     let mut row = session::find(journal, session.as_str()).await?;
-    row.status = abandoned::standing(paths, journal, &row).await?;
+    row.status = abandoned::standing(&store, &row).await?;
     let state = session::fold(journal, &session).await?;
     let waiting = PendingApproval::below(journal, &session).await?;
     let failure = match waits(&waiting) {
@@ -82,10 +83,10 @@ pub(crate) fn tell(
 }
 
 /// Until the process that drove it has taken its changes out and ends, or has no more time.
-async fn let_go(paths: &Paths, session: &SessionId, screen: &mut Screen) -> Outcome {
+async fn let_go(store: &Store, session: &SessionId, screen: &mut Screen) -> Outcome {
     let waiting = async {
         for _ in 0..limits::HANDOVER_MS_MAX / limits::FOLLOW_POLL_MS {
-            if session::lock_briefly(&paths.lock(session.as_str()))?.is_some() {
+            if !store.database.is_leased(session).await? {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;

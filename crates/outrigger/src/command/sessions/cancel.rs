@@ -2,6 +2,7 @@
 
 use outrigger_agent::SessionId;
 use outrigger_engine::Engine;
+use outrigger_store::LeasePurpose;
 use serde_json::json;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
             .hint(format!("Session {session} is cancelled: nothing is started for it any more, and a process that runs it stops."))
             .hint(format!("Its sandbox is not deleted, and what runs there may run until its deadline: `outrigger sessions cancel {session}` tries that again."))
     })?;
-    wind_down(paths, &store, &engine, &session).await?;
+    wind_down(&store, &engine, &session).await?;
     let state = engine.state(&session).await?;
     if let Some(warning) = outrigger_engine::discard(&engine, &session, &state).await.first() {
         return Err(Failure::from_error(Kind::SandboxUnavailable, warning));
@@ -40,15 +41,10 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
 
 /// The process that drives the session stops it; if there is none, we do. One that
 /// does not stop in time loses the sandbox all the same.
-pub(crate) async fn wind_down(
-    paths: &Paths,
-    store: &Store,
-    engine: &Engine,
-    session: &SessionId,
-) -> Outcome {
+pub(crate) async fn wind_down(store: &Store, engine: &Engine, session: &SessionId) -> Outcome {
     let polls = limits::CANCEL_MS_MAX / limits::FOLLOW_POLL_MS;
     for _ in 0..polls {
-        if let Some(_lock) = session::lock(&paths.lock(session.as_str()))? {
+        if let Some(_lease) = store.database.lease(session, LeasePurpose::Drive).await? {
             outrigger_engine::drive(engine, session, &tokio::sync::Notify::new()).await?;
             return Ok(());
         }

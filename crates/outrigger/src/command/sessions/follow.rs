@@ -1,15 +1,15 @@
 //! `outrigger sessions logs`: the events of a session, and those that come.
 
 use outrigger_agent::{Seq, SessionId};
-use outrigger_store::Journal;
 use std::time::Duration;
 
 use crate::command::drive::{catch_up, resume_hint};
+use crate::compose::{self, Store};
 use crate::exit::Outcome;
 use crate::flags::{Json, Output};
 use crate::paths::Paths;
 use crate::show::{Screen, Tone};
-use crate::{abandoned, compose, limits, session};
+use crate::{abandoned, limits, session};
 
 /// How long events are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) async fn logs(
     let mut screen = Screen::on_stdout(output);
     let mut shown = Seq(since);
     let journal = &*store.journal;
-    let standing = follow(paths, journal, &session, until, &mut shown, &mut screen).await?;
+    let standing = follow(&store, &session, until, &mut shown, &mut screen).await?;
     let is_over = until == Until::Parked && standing == abandoned::INTERRUPTED;
     // One that a person stopped is called so as well, and its turn is over.
     if is_over && session::fold(journal, &session).await?.in_turn() {
@@ -46,17 +46,17 @@ pub(super) async fn logs(
 
 /// Shows what the journal has, and what comes. Gives how the session stands then.
 pub(super) async fn follow(
-    paths: &Paths,
-    journal: &dyn Journal,
+    store: &Store,
     session: &SessionId,
     until: Until,
     shown: &mut Seq,
     screen: &mut Screen,
 ) -> Outcome<String> {
+    let journal = &*store.journal;
     loop {
         // Asked before it is read, so that its last events are not missed.
         let row = session::find(journal, session.as_str()).await?;
-        let standing = abandoned::standing(paths, journal, &row).await?;
+        let standing = abandoned::standing(store, &row).await?;
         let is_last = until == Until::Now || standing != "running";
         catch_up(journal, session, shown, screen).await?;
         if is_last {

@@ -3,6 +3,7 @@
 
 use outrigger_agent::{Seq, SessionId};
 use outrigger_engine::{Engine, SessionCheckpoint, Warning};
+use outrigger_store::LeasePurpose;
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -124,7 +125,7 @@ pub(crate) async fn rewind(
 ) -> Outcome<u8> {
     let (store, engine) = engine(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
-    let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
+    let Some(_lease) = store.database.lease(&session, LeasePurpose::Drive).await? else {
         return Err(session::held(&session));
     };
     let state = engine.state(&session).await?;

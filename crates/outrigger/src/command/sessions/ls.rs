@@ -46,7 +46,7 @@ const TITLES: [&str; 7] = ["SESSION", "BEGUN", "STATUS", "TIME", "COST", "MODEL"
 
 pub(super) async fn execute(paths: &Paths, asked: Ls) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    print(&listed(paths, &store, &asked).await?, &asked)
+    print(&listed(&store, &asked).await?, &asked)
 }
 
 /// Prints a list.
@@ -87,7 +87,7 @@ fn none(asked: &Ls) -> String {
     }
 }
 
-async fn listed(paths: &Paths, store: &Store, asked: &Ls) -> Outcome<Vec<SessionLine>> {
+async fn listed(store: &Store, asked: &Ls) -> Outcome<Vec<SessionLine>> {
     let dir = asked.dir.as_ref().map(|dir| {
         let real = std::fs::canonicalize(dir);
         // One that is gone had sessions all the same.
@@ -110,7 +110,7 @@ async fn listed(paths: &Paths, store: &Store, asked: &Ls) -> Outcome<Vec<Session
         let spec = session::opening(store, &row.session).await?;
         let is_of = |dir: &PathBuf| spec.as_ref().is_some_and(|spec| session::is_of(spec, dir));
         if dir.as_ref().is_none_or(is_of) {
-            row.status = abandoned::standing(paths, &*store.journal, &row).await?;
+            row.status = abandoned::standing(&store, &row).await?;
             let totals = totals(store, &row, spec.as_deref()).await?;
             let spec = spec.as_deref();
             let model = spec.map(|spec| spec.model.name.clone());

@@ -3,6 +3,7 @@
 
 use clap::Args;
 use outrigger_agent::SessionId;
+use outrigger_store::LeasePurpose;
 use serde_json::json;
 use std::fs;
 use std::io::{ErrorKind, IsTerminal, Write as _};
@@ -99,7 +100,7 @@ pub(super) async fn apply(paths: &Paths, asked: WriteBack) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let named = session::find(&*store.journal, &asked.session).await?.session;
     let session = session::root(&*store.journal, &named).await?;
-    let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
+    let Some(_lease) = store.database.lease(&session, LeasePurpose::Look).await? else {
         return Err(session::held(&session));
     };
     let engine = compose::caretaker(paths, &config, &store).await?;

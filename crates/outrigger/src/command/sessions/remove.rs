@@ -7,6 +7,7 @@
 use clap::Args;
 use outrigger_agent::{SessionId, State};
 use outrigger_engine::Engine;
+use outrigger_store::LeasePurpose;
 use serde_json::json;
 use std::fs;
 use std::io;
@@ -79,7 +80,7 @@ impl<'a> Remover<'a> {
             return Err(Failure::new(Kind::Usage, text)
                 .hint(format!("`outrigger sessions rm {root}` removes all of it.")));
         }
-        let Some(_lock) = session::lock(&self.paths.lock(session.as_str()))? else {
+        let Some(_lease) = self.store.database.lease(session, LeasePurpose::Drive).await? else {
             return Err(session::held(session));
         };
         let mut all = self.store.database.below(session).await?;
@@ -99,7 +100,6 @@ impl<'a> Remover<'a> {
         }
         gone(&self.paths.apply(session.as_str()))?;
         gone(&self.paths.log(session.as_str()))?;
-        gone(&self.paths.lock(session.as_str()))?;
         Ok(all.into_iter().map(|(name, _)| name).collect())
     }
 

@@ -5,6 +5,7 @@ use outrigger_agent::{
     Limit, Message, ModelFault, ModelSpec, SessionId, State, TurnEnd, TurnLimits,
 };
 use outrigger_engine::ResumeChange;
+use outrigger_store::LeasePurpose;
 use serde_json::json;
 
 use crate::command::detach::{self, Driver};
@@ -46,12 +47,13 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
     let store = compose::store(paths).await?;
     let named = session::find(&*store.journal, name).await?.session;
     let session = session::root(&*store.journal, &named).await?;
-    let Some(lock) = session::lock(&paths.lock(session.as_str()))? else {
+    let Some(lease) = store.database.lease(&session, LeasePurpose::Drive).await? else {
         return match more {
             More::Said(all) => steer(paths, &config, &store, &named, all, output).await,
             More::Otherwise(..) => Err(session::held(&session)),
         };
     };
+    let store = store.under(&lease);
     let before = session::fold(&*store.journal, &session).await?;
     let spec = before.spec().cloned().ok_or_else(|| {
         Failure::new(Kind::NotFound, format!("session {session} was never opened"))
@@ -88,8 +90,8 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
         }
     }
     if driver == Driver::Detached {
-        drop((engine, lock));
-        return detach::leave(paths, &session, output).await;
+        drop((engine, lease));
+        return detach::leave(paths, &store, &session, output).await;
     }
     let mut interrupts = Interrupts::listen()?;
     let driving = Driving { paths, engine: &engine, journal: &*store.journal, session: &session };
@@ -151,6 +153,8 @@ async fn steer(
     for message in all {
         engine.say(session, message).await?;
     }
+    // A server that has its sandboxes may have let it go.
+    store.database.wake(&session.root()).await?;
     let told = format!("● said; session {session} runs in another process, and its model hears it");
     Screen::new(output).note(Tone::Good, told);
     if output.json.is_some() {

@@ -29,7 +29,7 @@ pub(super) async fn execute(paths: &Paths, asked: Show) -> Outcome<u8> {
     let output = asked.output;
     let store = compose::store(paths).await?;
     let mut row = session::find(&*store.journal, &asked.session).await?;
-    row.status = abandoned::standing(paths, &*store.journal, &row).await?;
+    row.status = abandoned::standing(&store, &row).await?;
     let state = session::fold(&*store.journal, &row.session).await?;
     let mut screen = Screen::new(output);
     if asked.full {

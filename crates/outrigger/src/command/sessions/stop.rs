@@ -2,6 +2,7 @@
 
 use clap::Args;
 use outrigger_agent::SessionId;
+use outrigger_store::LeasePurpose;
 use serde_json::json;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -71,7 +72,7 @@ pub(crate) fn print(stopped: &[SessionId], output: Output) -> Outcome<u8> {
 
 /// Stops one; whether anything ran.
 async fn one(paths: &Paths, config: &Config, store: &Store, session: &SessionId) -> Outcome<bool> {
-    if let Some(_lock) = session::lock(&paths.lock(session.as_str()))? {
+    if let Some(_lease) = store.database.lease(session, LeasePurpose::Drive).await? {
         let state = session::fold(&*store.journal, session).await?;
         if !state.in_turn() || state.asked().next().is_some() || state.is_cancelled() {
             return Ok(false);
@@ -88,7 +89,7 @@ async fn one(paths: &Paths, config: &Config, store: &Store, session: &SessionId)
         compose::clerk(paths, config, store)?.interrupt(session, session::WHO).await?;
     }
     for _ in 0..limits::STOP_MS_MAX / limits::FOLLOW_POLL_MS {
-        if session::lock_briefly(&paths.lock(session.as_str()))?.is_some() {
+        if !store.database.is_leased(session).await? {
             return Ok(in_turn);
         }
         tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;

@@ -7,6 +7,7 @@
 
 use crate::sql;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::sql::connection::DatabaseConnection;
@@ -20,7 +21,7 @@ use super::statements::{Statements, Texts};
 use crate::book::Book;
 use crate::sql::integer::number;
 use crate::sql::log::anchor::{Anchor, AnchorError, LogAppend};
-use crate::sql::{accounts, fault};
+use crate::sql::{accounts, fault, leases};
 use crate::{Charge, Cover, Error, SessionSnapshot, SessionSummary, limits};
 
 /// Something to write, and whom to tell.
@@ -38,6 +39,8 @@ pub(crate) enum JournalWrite {
 
 /// Events to write.
 pub(crate) struct Append {
+    /// Refused unless this process has the lease of the session.
+    pub(crate) is_leased: bool,
     pub(crate) after: Seq,
     pub(crate) at_ms: u64,
     pub(crate) entries: Vec<EventRow>,
@@ -101,6 +104,8 @@ struct Row<'a> {
 pub(crate) struct Batch {
     pub(crate) texts: Texts,
     pub(crate) anchor: Anchor,
+    /// Who tells others what was appended.
+    process: i64,
 }
 
 /// What a commit did.
@@ -115,6 +120,11 @@ pub(crate) struct CommitOutcome {
 }
 
 impl Batch {
+    /// The commits of a process over the store in a directory.
+    pub(crate) fn new(store: &Path, process: i64) -> Self {
+        Self { texts: Texts::default(), anchor: Anchor::new(store), process }
+    }
+
     /// Performs all of it, or none with an error. A request that was refused has its own error.
     pub(crate) async fn commit(
         &mut self,
@@ -122,12 +132,18 @@ impl Batch {
         work: &[(SessionId, JournalWrite)],
     ) -> Result<CommitOutcome, Error> {
         let (mut heads, mut book) = self.begin(connection, work).await?;
+        let held = leases::held_until_commit(connection, self.process, &leased(work)).await?;
         let mut rows = Vec::new();
         let mut snapshots = Vec::new();
         let mut results = Vec::with_capacity(work.len());
         for (session, work) in work {
             let head = heads.get_mut(session).expect("begin gives a head for every session");
             results.push(match work {
+                JournalWrite::Append(append)
+                    if append.is_leased && !held.contains(&session.root()) =>
+                {
+                    Err(Error::Superseded { session: session.clone() })
+                }
                 JournalWrite::Append(append) => append.apply(session, head, &mut book, &mut rows),
                 JournalWrite::Snapshot(snapshot) => {
                     snapshots.push((results.len(), session, snapshot));
@@ -149,12 +165,14 @@ impl Batch {
         };
         let entries: Vec<LogEntry> = now.into_iter().map(entry).collect();
         let uncovered = soon.into_iter().map(|(session, ..)| session.clone()).collect();
+        let stands: Vec<_> = changed.iter().map(|it| (it.0.clone(), it.1)).collect();
         let mut done = CommitOutcome { results, added: None, uncovered, events: rows.len() as u64 };
         self.write(connection, rows, changed, &book).await?;
         self.cover(connection, entries, &mut done).await?;
         for (index, session, snapshot) in snapshots {
             done.results[index] = snapshot::keep(connection, session, snapshot).await?;
         }
+        leases::tell(connection, self.process, &stands).await?;
         sql::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
         Ok(done)
     }
@@ -320,7 +338,7 @@ impl Append {
         book: &mut Book,
         rows: &mut Vec<Row<'a>>,
     ) -> Result<Seq, Error> {
-        let Self { after, at_ms, ref entries, ref summary } = *self;
+        let Self { after, at_ms, ref entries, ref summary, .. } = *self;
         if head.seq != after {
             let (session, found) = (session.clone(), head.seq);
             return Err(Error::Conflict { session, expected: after, found });
@@ -354,6 +372,15 @@ impl Append {
         };
         Ok(head.seq)
     }
+}
+
+/// The sessions that only who has their lease appends to.
+fn leased(work: &[(SessionId, JournalWrite)]) -> BTreeSet<SessionId> {
+    let leased = work.iter().filter(|(_, work)| match work {
+        JournalWrite::Append(append) => append.is_leased,
+        JournalWrite::Snapshot(_) => false,
+    });
+    leased.map(|(session, _)| session.root()).collect()
 }
 
 /// Sessions of a commit that are charged.

@@ -15,10 +15,11 @@ use crate::sql::log::anchor::LogAppend;
 
 const HEAD: &str = "SELECT head_seq, head_link FROM sessions WHERE session = $1";
 /// What it is charged stays: what was spent stays spent.
-const GONE: [&str; 4] = [
+const GONE: [&str; 5] = [
     "DELETE FROM events WHERE session = $1",
     "DELETE FROM snapshots WHERE session = $1",
     "DELETE FROM sessions WHERE session = $1",
+    "DELETE FROM driven WHERE session = $1",
     "DELETE FROM usage WHERE holder = 'session:' || $1",
 ];
 

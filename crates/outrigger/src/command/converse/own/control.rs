@@ -31,7 +31,7 @@ impl SessionControl for OwnWork {
     }
 
     async fn rewind(&self, to: Option<NonZeroU64>) -> Outcome<OpenedTalk> {
-        let lock = self.lock.upgrade();
+        let lease = self.lease.upgrade();
         let Self { store, engine, session, .. } = self;
         let _alone = self.sandboxes.lock().await;
         outrigger_engine::suspend(engine, session).await?;
@@ -46,19 +46,19 @@ impl SessionControl for OwnWork {
         let mut before = Vec::new();
         load_all(&*store.journal, session, Seq::default(), |record| before.push(record)).await?;
         let shown = before.last().map(|record| record.seq).unwrap_or_default();
-        let talk = Box::new(OwnTalk::of(self.clone(), lock, shown));
+        let talk = Box::new(OwnTalk::of(self.clone(), lease, shown));
         Ok(OpenedTalk { talk, before, rows })
     }
 
     async fn ask_model(&self, _name: &str) -> Outcome<OpenedTalk> {
-        let lock = self.lock.upgrade();
+        let lease = self.lease.upgrade();
         let Self { sessions, store, engine, session, .. } = self;
         let OwnSessions { paths, config, .. } = sessions;
         let mut model = models::open(paths, &sessions.model()).await?;
         task::price(config, store, &mut model, session::WHO).await?;
         let change = ResumeChange { model: Some(model.spec), ..ResumeChange::default() };
         engine.resume(session, session::WHO, change).await?;
-        let mut opened = resume::take_up(sessions, store.clone(), session.clone(), lock).await?;
+        let mut opened = resume::take_up(sessions, store.clone(), session.clone(), lease).await?;
         opened.rows.clear();
         Ok(opened)
     }

@@ -1,7 +1,7 @@
 //! A session that a conversation takes up, and where it stands.
 
 use outrigger_agent::{Author, Item, Seq, SessionId, Spec, State};
-use outrigger_store::load_all;
+use outrigger_store::{Lease, LeasePurpose, load_all};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -12,7 +12,6 @@ use crate::command::converse::source::OpenedTalk;
 use crate::command::task;
 use crate::compose::Store;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::session::Lock;
 use crate::show::row::Row;
 use crate::show::{self, Screen, Tone, count, inert, markdown_rows, word};
 use crate::{limits, session, workspace};
@@ -24,17 +23,17 @@ pub(super) async fn go_on(
     named: &SessionId,
 ) -> Outcome<OpenedTalk> {
     let session = session::root(&*store.journal, named).await?;
-    let Some(lock) = session::lock(&sessions.paths.lock(session.as_str()))? else {
+    let Some(lease) = store.database.lease(&session, LeasePurpose::Drive).await? else {
         return Err(session::held(&session));
     };
-    take_up(sessions, store, session, Some(Rc::new(lock))).await
+    take_up(sessions, store.under(&lease), session, Some(Rc::new(lease))).await
 }
 
 pub(super) async fn take_up(
     sessions: &OwnSessions,
     store: Store,
     session: SessionId,
-    lock: Option<Rc<Lock>>,
+    lease: Option<Rc<Lease>>,
 ) -> Outcome<OpenedTalk> {
     let OwnSessions { paths, config, dir, .. } = sessions;
     let mut before = Vec::new();
@@ -52,7 +51,7 @@ pub(super) async fn take_up(
     rows.extend(recapitulation(&session, &state));
     rows.extend(elsewhere(dir, &spec));
     let work = OwnWork::new(sessions.clone(), store, engine, session);
-    let mut talk = OwnTalk::of(work, lock, state.seq());
+    let mut talk = OwnTalk::of(work, lease, state.seq());
     if state.in_turn() {
         talk.drive()?;
     }

@@ -76,7 +76,7 @@ impl OwnSessions {
         store: &Store,
         row: outrigger_store::SessionRow,
     ) -> Outcome<ListedSession> {
-        let standing = abandoned::standing(&self.paths, &*store.journal, &row).await?;
+        let standing = abandoned::standing(store, &row).await?;
         let is_held = standing == "running";
         let outrigger_store::SessionRow { session, last_at_ms, title, .. } = row;
         Ok(ListedSession { session, last_at_ms, standing, title, is_held })

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use outrigger_agent::{Message, Park, Record, Seq, SessionId};
 use outrigger_engine::{EmbeddedHost, Error, Host, Notice};
-use outrigger_store::load_all;
+use outrigger_store::{Lease, load_all};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::broadcast::Receiver;
@@ -18,7 +18,7 @@ use crate::command::task::OpenedTask;
 use crate::conversation::Input;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::question::{Decision, Question};
-use crate::session::{self, Lock};
+use crate::session;
 use crate::show::Tone;
 
 /// A session of this machine that is talked with.
@@ -30,7 +30,7 @@ pub(super) struct OwnTalk {
     /// Whether it was not heard yet that it waits.
     driven: bool,
     came: Option<OwnNotice>,
-    _lock: Option<Rc<Lock>>,
+    _lease: Option<Rc<Lease>>,
 }
 
 /// What happens next in a session.
@@ -43,20 +43,20 @@ enum OwnNotice {
 impl OwnTalk {
     /// A session, of which so much was shown.
     pub(super) fn new(sessions: OwnSessions, task: OpenedTask, shown: Seq) -> Self {
-        let OpenedTask { store, engine, session, lock } = task;
-        let lock = lock.map(Rc::new);
-        Self::of(OwnWork::new(sessions, store, engine, session), lock, shown)
+        let OpenedTask { store, engine, session, lease } = task;
+        let lease = lease.map(Rc::new);
+        Self::of(OwnWork::new(sessions, store, engine, session), lease, shown)
     }
 
-    /// One that goes on behind another, which holds the lock.
-    pub(super) fn of(mut work: OwnWork, lock: Option<Rc<Lock>>, shown: Seq) -> Self {
+    /// One that goes on behind another, which holds the lease.
+    pub(super) fn of(mut work: OwnWork, lease: Option<Rc<Lease>>, shown: Seq) -> Self {
         if let Some(egress) = work.engine.egress() {
             egress.attend();
         }
-        work.lock = lock.as_ref().map(Rc::downgrade).unwrap_or_default();
+        work.lease = lease.as_ref().map(Rc::downgrade).unwrap_or_default();
         let (host, notices) = (EmbeddedHost::new(work.engine.clone()), work.engine.feed().listen());
         let work = Rc::new(work);
-        Self { work, host, notices, shown, driven: false, came: None, _lock: lock }
+        Self { work, host, notices, shown, driven: false, came: None, _lease: lease }
     }
 
     /// Goes on until it waits.
@@ -109,7 +109,7 @@ impl OwnTalk {
                 let text = outrigger_engine::workspace::explain(&warning);
                 vec![Input::Note(Tone::Warning, format!("! {text}"))]
             }
-            Err(RecvError::Lagged(_)) => self.missed().await?,
+            Ok((_, Notice::Elsewhere(_))) | Err(RecvError::Lagged(_)) => self.missed().await?,
             Err(RecvError::Closed) => return Err(Error::Driver(session.clone()).into()),
         })
     }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use outrigger_agent::{SessionId, State};
 use outrigger_engine::Engine;
 use outrigger_repository::Change;
+use outrigger_store::Lease;
 use std::path::PathBuf;
 use std::rc::Weak;
 use std::sync::Arc;
@@ -14,7 +15,6 @@ use crate::command::converse::source::{SessionWork, WorkspaceDiff};
 use crate::command::finish::{Back, Finish};
 use crate::compose::Store;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::session::Lock;
 use crate::show::row::Row;
 use crate::show::{self, Screen};
 
@@ -28,7 +28,7 @@ pub(super) struct OwnWork {
     /// Held by who looks into the sandboxes or lets them rest, each of which ends the other.
     pub(super) sandboxes: Arc<Mutex<()>>,
     /// Held by who talks with it, and by who goes on with that.
-    pub(super) lock: Weak<Lock>,
+    pub(super) lease: Weak<Lease>,
 }
 
 impl OwnWork {
@@ -38,8 +38,8 @@ impl OwnWork {
         engine: Engine,
         session: SessionId,
     ) -> Self {
-        let (sandboxes, lock) = (Arc::default(), Weak::new());
-        Self { sessions, store, engine, session, sandboxes, lock }
+        let (sandboxes, lease) = (Arc::default(), Weak::new());
+        Self { sessions, store, engine, session, sandboxes, lease }
     }
 
     fn finish(&self) -> Finish<'_> {
