@@ -59,7 +59,7 @@ pub(crate) async fn execute(paths: &Paths, asked: &Converse) -> Outcome<u8> {
         ask_trust(paths, &dir, ProjectFile::all).await?;
     }
     let (paths, sessions) = (paths.clone(), Rc::new(sessions) as Rc<dyn SessionSource>);
-    let context = Context { paths, dir, files_max, sessions, applied: Vec::new() };
+    let context = Context { paths, dir, files_max, sessions, applied: Rc::default() };
     converse(context, asked.again, network).await
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn elsewhere(
         ask_trust(paths, &dir, ProjectFile::guides).await?;
     }
     let (paths, files_max) = (paths.clone(), config.workspace_files_max);
-    let context = Context { paths, dir, files_max, sessions, applied: Vec::new() };
+    let context = Context { paths, dir, files_max, sessions, applied: Rc::default() };
     converse(context, asked.again, asked.net.words()?).await
 }
 

@@ -127,13 +127,7 @@ pub(crate) async fn open(
     let packed = screen.during("copying the directory", packing).await?;
     let PackedDirectory { tree, mut workspace, dependencies, notes } = packed;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
-    let lease = match task.lease {
-        Some(lease) => lease,
-        None => {
-            let lease = store.database.lease(&session, LeasePurpose::Drive).await?;
-            lease.ok_or_else(|| session::held(&session))?
-        }
-    };
+    let lease = leased(&store, &session, task.lease).await?;
     let store = store.under(&lease);
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
     let content = ProjectContent { store: &store, tree: &tree, workspace: &workspace };
@@ -171,6 +165,17 @@ pub(crate) async fn open(
         screen.note(Tone::Warning, text);
     }
     Ok(OpenedTask { store, engine, session, lease: Some(lease) })
+}
+
+/// The lease of a session, unless it was taken already.
+async fn leased(store: &Store, session: &SessionId, taken: Option<Lease>) -> Outcome<Lease> {
+    match taken {
+        Some(lease) => Ok(lease),
+        None => {
+            let lease = store.database.lease(session, LeasePurpose::Drive).await?;
+            lease.ok_or_else(|| session::held(session))
+        }
+    }
 }
 
 /// An engine for a session that was opened before, with the model that it has.

@@ -111,7 +111,7 @@ async fn headers() {
 async fn newer_database() {
     check_open(
         |bytes| bytes[60..64].copy_from_slice(&10u32.to_be_bytes()),
-        expect!["<directory>/journal.db has format 10, and this program knows formats up to 9"],
+        expect!["<directory>/journal.db has format 11, and this program knows formats up to 10"],
     )
     .await;
 }
@@ -123,7 +123,7 @@ async fn newer_database_in_the_log_alone() {
     let directory = tempfile::tempdir().unwrap();
     let other = open(directory.path()).await;
     append(&other, "s", 0, vec![said("x")]).await.unwrap();
-    execute(directory.path(), "PRAGMA user_version = 10").await;
+    execute(directory.path(), "PRAGMA user_version = 11").await;
     let copy = tempfile::tempdir().unwrap();
     for name in ["journal.db", "journal.db-wal"] {
         std::fs::copy(directory.path().join(name), copy.path().join(name)).unwrap();
@@ -132,7 +132,7 @@ async fn newer_database_in_the_log_alone() {
         let before = without_index(directory);
         let error =
             Database::open(directory, &address(directory), Settings::default()).await.unwrap_err();
-        assert!(matches!(error, Error::Newer { found: 10, known: 9, .. }), "{error:?}");
+        assert!(matches!(error, Error::Newer { found: 11, known: 10, .. }), "{error:?}");
         assert_same(&without_index(directory), &before);
     }
 }
@@ -152,8 +152,8 @@ async fn refused_after(sql: &str) -> Error {
 
 #[tokio::test]
 async fn newer_by_its_own_table() {
-    let error = refused_after("UPDATE meta SET value = '10'").await;
-    assert!(matches!(error, Error::Newer { found: 10, known: 9, .. }), "{error:?}");
+    let error = refused_after("UPDATE meta SET value = '11'").await;
+    assert!(matches!(error, Error::Newer { found: 11, known: 10, .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -169,8 +169,7 @@ async fn older_than_any_release() {
 async fn older_and_brought_up() {
     let directory = tempfile::tempdir().unwrap();
     store_of_six(directory.path()).await;
-    let older =
-        "DROP TABLE secrets; DROP TABLE keys; UPDATE meta SET value = '7'; PRAGMA user_version = 7";
+    let older = "DROP TABLE secrets; DROP TABLE keys; DROP TABLE driven; UPDATE meta SET value = '7'; PRAGMA user_version = 7";
     execute(directory.path(), older).await;
     let store = open(directory.path()).await;
     outrigger_store::conformance::secrets(&store).await;

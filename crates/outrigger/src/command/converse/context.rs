@@ -3,6 +3,7 @@
 
 use outrigger_agent::SessionId;
 use outrigger_repository::Change;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -19,8 +20,9 @@ pub(super) struct Context {
     /// Files of a directory that are listed at most.
     pub(super) files_max: u64,
     pub(super) sessions: Rc<dyn SessionSource>,
-    /// What was written back, the newest last; each as it was before and after.
-    pub(super) applied: Vec<Vec<Change>>,
+    /// What was written back, the newest last; each as it was before and after. Shared by all
+    /// copies: a job knows what those before it wrote.
+    pub(super) applied: Rc<RefCell<Vec<Vec<Change>>>>,
 }
 
 impl Context {

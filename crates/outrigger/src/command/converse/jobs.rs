@@ -26,8 +26,6 @@ pub(super) enum JobEnd {
     Rows(Outcome<Vec<Row>>),
     Files(Vec<String>),
     Hosts(Box<HostsSeen>),
-    /// What was written back by now, and what is told of it.
-    Applied(Outcome<(Vec<Vec<Change>>, Vec<Row>)>),
     Opened(Outcome<OpenedTalk>),
 }
 
@@ -153,8 +151,8 @@ pub(super) fn after_turn(work: Work) -> Job {
 /// Does a command.
 pub(super) fn command(context: Context, work: Option<Work>, command: Slash) -> Job {
     match command {
-        Slash::Apply(hazards) => apply(context, work, hazards).map(JobEnd::Applied).boxed_local(),
-        Slash::Undo => undo(context, work).map(JobEnd::Applied).boxed_local(),
+        Slash::Apply(hazards) => apply(context, work, hazards).map(JobEnd::Rows).boxed_local(),
+        Slash::Undo => undo(context, work).map(JobEnd::Rows).boxed_local(),
         Slash::Fork | Slash::Model(Some(_)) | Slash::Sessions(Some(_)) | Slash::Rewind(_) => {
             other_session(context, work, command).map(JobEnd::Opened).boxed_local()
         }
@@ -239,26 +237,22 @@ async fn diff(work: &dyn SessionWork) -> Outcome<Vec<Row>> {
 }
 
 /// Writes back what changed since it was written back last.
-async fn apply(
-    context: Context,
-    work: Option<Work>,
-    hazards: Hazards,
-) -> Outcome<(Vec<Vec<Change>>, Vec<Row>)> {
+async fn apply(context: Context, work: Option<Work>, hazards: Hazards) -> Outcome<Vec<Row>> {
     let work = work.ok_or_else(Context::not_open)?;
     let dir = work.source().await?;
-    let changes = since(&context.applied, work.changes().await?);
-    let mut applied = context.applied;
+    let changes = work.changes().await?;
+    let changes = since(&context.applied.borrow(), changes);
     if changes.is_empty() {
         let text = "  there is nothing that was not written back";
-        return Ok((applied, vec![Row::note(Tone::Detail, text)]));
+        return Ok(vec![Row::note(Tone::Detail, text)]);
     }
     let accept = if hazards == Hazards::Accepted { Accept::Named } else { Accept::Nothing };
     own_files::stay_untouched(&context.paths, &dir, &changes)?;
     write(&dir, &changes, accept)?;
     let files = count(changes.len() as u64, "file");
-    applied.push(changes);
+    context.applied.borrow_mut().push(changes);
     let text = format!("● {files} written back to {}; /undo takes that back", dir.display());
-    Ok((applied, vec![Row::note(Tone::Good, &text)]))
+    Ok(vec![Row::note(Tone::Good, &text)])
 }
 
 fn write(dir: &Path, changes: &[Change], accept: Accept) -> Outcome {
@@ -274,10 +268,9 @@ fn write(dir: &Path, changes: &[Change], accept: Accept) -> Outcome {
 }
 
 /// Takes back what was written last.
-async fn undo(context: Context, work: Option<Work>) -> Outcome<(Vec<Vec<Change>>, Vec<Row>)> {
+async fn undo(context: Context, work: Option<Work>) -> Outcome<Vec<Row>> {
     let dir = work.ok_or_else(Context::not_open)?.source().await?;
-    let mut applied = context.applied;
-    let Some(last) = applied.pop() else {
+    let Some(last) = context.applied.borrow().last().cloned() else {
         let text = "nothing was written back in this conversation";
         return Err(Failure::new(Kind::NotFound, text));
     };
@@ -286,9 +279,10 @@ async fn undo(context: Context, work: Option<Work>) -> Outcome<(Vec<Vec<Change>>
         .map(|Change { path, before, after }| Change { path, before: after, after: before })
         .collect();
     write(&dir, &back, Accept::Named)?;
+    context.applied.borrow_mut().pop();
     let files = count(back.len() as u64, "file");
     let text = format!("● {files} as before; the sandbox keeps its changes");
-    Ok((applied, vec![Row::note(Tone::Good, &text)]))
+    Ok(vec![Row::note(Tone::Good, &text)])
 }
 
 async fn sessions(context: &Context) -> Outcome<Vec<Row>> {

@@ -8,6 +8,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use outrigger_engine::EgressQuestion;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
@@ -379,10 +380,6 @@ impl Rim {
             JobEnd::Rows(Ok(rows)) => self.rows.extend(rows),
             JobEnd::Hosts(seen) => return self.hosts(*seen).await,
             JobEnd::Files(files) => return self.input(Input::Files(files)).await,
-            JobEnd::Applied(Ok((applied, rows))) => {
-                self.context.applied = applied;
-                self.rows.extend(rows);
-            }
             JobEnd::Opened(Ok(opened)) => return Box::pin(self.opened(opened)).await,
             JobEnd::Opened(Err(failure)) => {
                 self.rows.extend(work::failure(&failure));
@@ -390,9 +387,7 @@ impl Rim {
                 let text = self.beginning.take();
                 text.iter().for_each(|text| self.conversation.take_back(text));
             }
-            JobEnd::Rows(Err(failure)) | JobEnd::Applied(Err(failure)) => {
-                self.rows.extend(work::failure(&failure));
-            }
+            JobEnd::Rows(Err(failure)) => self.rows.extend(work::failure(&failure)),
         }
         if was_busy {
             self.input(Input::Idle).await;
@@ -419,7 +414,7 @@ impl Rim {
         self.beginning = None;
         self.rows.extend(rows);
         self.conversation.forget();
-        self.context.applied.clear();
+        self.context.applied = Rc::default();
         before.iter().for_each(|record| self.conversation.learn(record));
         let footer = self.context.footer(Some(talk.work().session()));
         self.conversation.update(self.now_ms(), Input::Footer(footer));

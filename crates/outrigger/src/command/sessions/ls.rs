@@ -110,7 +110,7 @@ async fn listed(store: &Store, asked: &Ls) -> Outcome<Vec<SessionLine>> {
         let spec = session::opening(store, &row.session).await?;
         let is_of = |dir: &PathBuf| spec.as_ref().is_some_and(|spec| session::is_of(spec, dir));
         if dir.as_ref().is_none_or(is_of) {
-            row.status = abandoned::standing(&store, &row).await?;
+            row.status = abandoned::standing(store, &row).await?;
             let totals = totals(store, &row, spec.as_deref()).await?;
             let spec = spec.as_deref();
             let model = spec.map(|spec| spec.model.name.clone());
