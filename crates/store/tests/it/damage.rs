@@ -110,7 +110,7 @@ async fn headers() {
 #[tokio::test]
 async fn newer_database() {
     check_open(
-        |bytes| bytes[60..64].copy_from_slice(&10u32.to_be_bytes()),
+        |bytes| bytes[60..64].copy_from_slice(&11u32.to_be_bytes()),
         expect!["<directory>/journal.db has format 11, and this program knows formats up to 10"],
     )
     .await;
