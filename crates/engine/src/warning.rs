@@ -14,6 +14,16 @@ pub enum Warning {
         #[source]
         source: Error,
     },
+    /// A sandbox was begun over what the template of its project was made over: what the project
+    /// depends on, its tools and its history are not in it.
+    #[error("the sandbox `{sandbox}` has nothing of what was made for its project")]
+    WithoutProject {
+        /// Its name in its session.
+        sandbox: String,
+        /// Why: the template is not here.
+        #[source]
+        source: Error,
+    },
     /// A sandbox could not be suspended. It goes on running.
     #[error("the sandbox `{sandbox}` could not be suspended")]
     NotSuspended {

@@ -174,9 +174,9 @@ impl Provision {
     async fn create(&self, kept: &[SnapshotRef]) -> Result<Arc<dyn Sandbox>, Error> {
         let SandboxHandle { id, backend, .. } = &self.handle;
         let origins = kept.iter().rev().filter_map(origin_of).chain([self.handle.template()]);
-        let origins = origins.chain(self.handle.base());
+        let base = self.handle.base();
         let mut last = None;
-        for origin in origins {
+        for origin in origins.chain(base.clone()) {
             let spec = self.handle.spec(origin);
             let mut created = backend.create(id, &spec).await;
             if let Err(Error::Altered { .. }) = &created {
@@ -186,7 +186,14 @@ impl Provision {
                 created = backend.create(id, &spec).await;
             }
             match created {
-                Ok(sandbox) => return Ok(sandbox),
+                Ok(sandbox) => {
+                    if let Some(source) = last.filter(|_| base == Some(spec.origin)) {
+                        let sandbox = self.name.clone();
+                        let warning = Warning::WithoutProject { sandbox, source };
+                        self.feed.tell(&self.session, || Notice::Warning(warning));
+                    }
+                    return Ok(sandbox);
+                }
                 Err(error @ (Error::Altered { .. } | Error::Absent { .. })) => last = Some(error),
                 Err(error) => return Err(error),
             }

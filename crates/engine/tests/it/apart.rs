@@ -1,6 +1,7 @@
 //! Several sandboxes of one session, and how well each has to be isolated.
 
 use outrigger_agent::{SandboxScope, TurnEnd};
+use outrigger_engine::{Notice, Warning};
 use outrigger_sandbox::Backend;
 use serde_json::json;
 
@@ -71,4 +72,29 @@ async fn a_sandbox_that_is_not_configured_any_more_is_named() {
     let state = engine.state(&session).await.unwrap();
     let Some(TurnEnd::SandboxFailed { detail }) = state.ended() else { panic!("{state:?}") };
     assert!(detail.contains("no sandbox `work` is configured here"), "{detail}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_made_for_a_project_elsewhere_is_gone_and_that_is_told() {
+    let mut world = World::new().await;
+    world.sandboxes[0].0.template = Some("host-tools.made-elsewhere".to_owned());
+    let engine = world.engine(&[run("append a 1"), done()]);
+    let mut notices = engine.feed().listen();
+    let session = world.open(&engine, "s1").await;
+    crate::world::drive(&engine, &session).await;
+    assert_eq!(engine.state(&session).await.unwrap().ended(), Some(&TurnEnd::Answered));
+    let mut told = 0;
+    while let Ok((_, notice)) = notices.try_recv() {
+        let warning = matches!(notice, Notice::Warning(Warning::WithoutProject { .. }));
+        told += usize::from(warning);
+    }
+    assert_eq!(told, 1);
+
+    // Another image than the configured one is nothing to begin over.
+    let mut world = World::new().await;
+    world.sandboxes[0].0.template = Some("elsewhere".to_owned());
+    let (engine, session) = world.played(&[run("true")]).await;
+    let state = engine.state(&session).await.unwrap();
+    let Some(TurnEnd::SandboxFailed { detail }) = state.ended() else { panic!("{state:?}") };
+    assert!(detail.contains("elsewhere"), "{detail}");
 }
