@@ -40,11 +40,11 @@ pub(crate) async fn pack(
         return unpacked(store, tree, sent).await;
     }
     let mut notes = Vec::new();
-    let (tree, mut packed) = copied(paths, config, tree, &mut notes).await?;
-    if !project::is_native(config) {
-        // A native one is shown the objects where they lie.
-        notes.extend(with_history(&tree, &mut packed).await?);
-    }
+    // A native sandbox is shown the objects where they lie.
+    let (tree, packed) = match project::is_native(config) {
+        true => copied(paths, config, tree, &mut notes).await?,
+        false => copied_with_history(paths, config, tree, &mut notes).await?,
+    };
     notes.extend(show::not_copied(&packed.left_out).into_iter().map(|it| (Tone::Warning, it)));
     let (count, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
     let top = tree.top.display();
@@ -102,7 +102,7 @@ fn history_folder(has_history: bool) -> Vec<String> {
 
 /// An archive of the repository that a directory is a part of; of the directory alone where
 /// all of it is too much.
-pub(crate) async fn copied(
+async fn copied(
     paths: &Paths,
     config: &Config,
     tree: WorkTree,
@@ -127,28 +127,37 @@ pub(crate) async fn copied(
     }
 }
 
-/// Puts the history behind what was packed, if there is one that can go there; what is told of it.
-pub(crate) async fn with_history(
-    tree: &WorkTree,
-    packed: &mut DirectoryArchive,
-) -> Outcome<Vec<(Tone, String)>> {
-    let failed = |error: &_| repository::failed(&tree.top, error);
+/// As `copied`, with the history behind it if there is one that can go along: for where its objects
+/// can't be shown where they lie.
+pub(crate) async fn copied_with_history(
+    paths: &Paths,
+    config: &Config,
+    tree: WorkTree,
+    notes: &mut Vec<(Tone, String)>,
+) -> Outcome<(WorkTree, DirectoryArchive)> {
+    let (tree, mut packed) = copied(paths, config, tree, notes).await?;
     let top = tree.top.clone();
-    let read = tokio::task::spawn_blocking(move || History::read(&top)).await;
-    let read = read.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))?;
-    match read.map_err(|error| failed(&error))? {
-        None => Ok(Vec::new()),
+    let joining = tokio::task::spawn_blocking(move || {
+        let history = History::read(&top)?;
+        if let Some(Ok(history)) = &history {
+            history.join(&mut packed)?;
+        }
+        Ok((packed, history))
+    });
+    let joined = joining.await.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))?;
+    let (packed, history) = joined.map_err(|error| repository::failed(&tree.top, &error))?;
+    match history {
+        None => {}
         Some(Err(why)) => {
-            let text = format!("! the sandbox has no git history: {why}");
-            Ok(vec![(Tone::Warning, text)])
+            notes.push((Tone::Warning, format!("! the sandbox has no git history: {why}")));
         }
         Some(Ok(history)) => {
-            history.join(packed).map_err(|error| failed(&error))?;
-            let mut notes = history.notes().to_vec();
-            notes.push(format!("with its git history, {}", show::amounts::size(history.bytes())));
-            Ok(notes.into_iter().map(|note| (Tone::Detail, note)).collect())
+            notes.extend(history.notes().iter().map(|note| (Tone::Detail, note.clone())));
+            let size = show::amounts::size(history.bytes());
+            notes.push((Tone::Detail, format!("with its git history, {size}")));
         }
     }
+    Ok((tree, packed))
 }
 
 /// What is copied of a directory, unless that is too large.

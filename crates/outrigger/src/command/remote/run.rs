@@ -121,9 +121,8 @@ async fn send(
     });
     let trusted = trusted.collect();
     let mut notes = Vec::new();
-    let packing = workspace::copied(&remote.paths, config, tree, &mut notes);
-    let (tree, mut packed) = screen.during("packing the directory", packing).await?;
-    notes.extend(workspace::with_history(&tree, &mut packed).await?);
+    let packing = workspace::copied_with_history(&remote.paths, config, tree, &mut notes);
+    let (tree, packed) = screen.during("packing the directory", packing).await?;
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let DirectoryArchive { archive, files, bytes, left_out, dependencies, .. } = packed;
     for text in show::not_copied(&left_out) {
