@@ -443,12 +443,14 @@ fn goes_on_where_it_was(world: World) {
     process.signal(Signal::KILL);
     drop(process);
     assert_eq!(world.sessions()[0]["status"], "interrupted");
+    // What no server left there, none takes up; who asks for it again has it go on.
+    world.sql("UPDATE driven SET due_ms = NULL");
     let script = world.script(&[Turn(&[shell(gate)])]);
     let mut served = Served::new(world, &dir, &script);
-    until("it is driven again", || (served.status(&session) == "running").then_some(()));
-    // Who heard no answer asks for it again.
+    assert_eq!(served.status(&session), "interrupted");
     let again = served.post_with("/v1/sessions", &json!({ "text": "Wait." }), &KEY);
     assert_eq!((again.0, &again.1["id"]), (201, &json!(session)), "{again:?}");
+    until("it is driven again", || (served.status(&session) == "running").then_some(()));
     served.process.signal(Signal::KILL);
     let Served { world, process, .. } = served;
     drop(process);

@@ -67,6 +67,25 @@ impl World {
         world
     }
 
+    /// Changes its store behind everybody's back.
+    pub(crate) fn sql(&self, statement: &str) {
+        const CHANGE: &str = "import sqlite3, sys; store = sqlite3.connect(sys.argv[1]); \
+            store.execute(sys.argv[2]); store.commit()";
+        let mut change = match &self.database {
+            Some(database) => {
+                let mut psql = self.command("psql");
+                psql.args(["--quiet", "--command", statement, database]);
+                psql
+            }
+            None => {
+                let mut python = self.command("python3");
+                python.args(["-c", CHANGE]).arg(self.harness().join("journal.db")).arg(statement);
+                python
+            }
+        };
+        Ran::of(change.output().unwrap()).expect(0);
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
