@@ -40,6 +40,7 @@ mod memory;
 mod models;
 mod network;
 mod oidc_provider;
+mod organisations;
 mod otlp_collector;
 mod outside;
 mod patches;

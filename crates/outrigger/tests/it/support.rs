@@ -55,6 +55,28 @@ impl World {
         world
     }
 
+    /// Gives its database to a role of its own that may enter no other, and lets nobody else in.
+    pub(crate) fn with_own_role(mut self) -> Self {
+        let name = self.root.path().file_name().unwrap().to_str().unwrap().to_owned();
+        self.sql(&format!(
+            "CREATE ROLE \"{name}\" LOGIN; ALTER DATABASE \"{name}\" OWNER TO \"{name}\"; \
+             REVOKE ALL ON DATABASE \"{name}\" FROM PUBLIC"
+        ));
+        let address = self.database.take().unwrap();
+        let (rest, _) = address.split_once("&user=").unwrap();
+        self.database = Some(format!("{rest}&user={name}"));
+        self
+    }
+
+    /// What `psql` says at another one's database, with this one's role.
+    pub(crate) fn psql_at(&self, other: &Self, statement: &str) -> Ran {
+        let (theirs, _) = other.database.as_ref().unwrap().split_once("&user=").unwrap();
+        let (_, role) = self.database.as_ref().unwrap().split_once("&user=").unwrap();
+        let mut psql = self.command("psql");
+        psql.args(["--quiet", "--command", statement, &format!("{theirs}&user={role}")]);
+        Ran::of(psql.output().unwrap())
+    }
+
     /// Another one over the same database, with the key that signs its log.
     pub(crate) fn beside_on_postgres(&self) -> Self {
         let mut world = Self::new();

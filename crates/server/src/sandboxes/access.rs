@@ -51,12 +51,24 @@ impl Server {
         let unknown = || RequestError::not_found(format!("there is no sandbox `{name}`"));
         let id = SandboxId::new(name).map_err(|_| unknown())?;
         let owner = self.parts.sandboxes.owner(&id).ok_or_else(unknown)?;
+        self.judge(person, &owner, what, unknown)?;
+        Ok(id)
+    }
+
+    /// Refuses what a person may not do with what is somebody's; what they may not see is unknown.
+    fn judge(
+        &self,
+        person: &Person,
+        owner: &str,
+        what: SandboxUse,
+        unknown: impl Fn() -> RequestError,
+    ) -> Result<(), RequestError> {
         let rights = self.rights(person)?;
-        if !may(&rights, &owner, SandboxUse::List) {
+        if !may(&rights, owner, SandboxUse::List) {
             return Err(unknown());
         }
-        if may(&rights, &owner, what) {
-            return Ok(id);
+        if may(&rights, owner, what) {
+            return Ok(());
         }
         let action =
             if what == SandboxUse::Look { AccessAction::View } else { AccessAction::Manage };
@@ -102,6 +114,7 @@ impl Server {
         let unknown = || RequestError::not_found(format!("there is no snapshot `{name}`"));
         let id = SnapshotId::new(name).map_err(|_| unknown())?;
         let owner = self.parts.snapshots.snapshot_owner(&id).ok_or_else(unknown)?;
-        if may(&*self.rights(person)?, &owner, what) { Ok(id) } else { Err(unknown()) }
+        self.judge(person, &owner, what, unknown)?;
+        Ok(id)
     }
 }
