@@ -271,10 +271,7 @@ fn checkpoint(state: &State, at_ms: u64) -> SessionCheckpoint {
 /// Ends the life that was set back, and none that somebody began since.
 async fn end(handle: &SandboxHandle, before: &SandboxReady) -> Result<(), SandboxError> {
     let Some(listed) = handle.lookup().await? else { return Ok(()) };
-    let set_back = match &listed.generation {
-        Some(found) => found.as_str() == before.generation,
-        None => before.disk_made_at_ms.is_none_or(|made_at_ms| made_at_ms == listed.made_at_ms),
-    };
+    let set_back = handle::is_life(&listed, before);
     if set_back { handle.backend.destroy(&handle.id).await } else { Ok(()) }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Must never ask a backend anything but what it can do.
 
-use outrigger_agent::{SandboxScope, SandboxSpec, SessionId, SnapshotRef, State, Workspace};
-use outrigger_sandbox::{Backend, CreateSpec, DiskOrigin, Isolation, SandboxId};
+use outrigger_agent::{
+    SandboxReady, SandboxScope, SandboxSpec, SessionId, SnapshotRef, State, Workspace,
+};
+use outrigger_sandbox::{Backend, CreateSpec, DiskOrigin, Isolation, ListedSandbox, SandboxId};
 use std::sync::Arc;
 
 use super::config::{RetentionPolicy, SandboxOwner};
@@ -125,4 +127,12 @@ impl SandboxHandle {
 pub(crate) fn origin_of(kept: &SnapshotRef) -> Option<DiskOrigin> {
     let name = outrigger_sandbox::SnapshotId::new(kept.snapshot.as_str());
     name.ok().map(DiskOrigin::Snapshot)
+}
+
+/// Whether what is there is the life that was ready then, as far as can be told.
+pub(crate) fn is_life(listed: &ListedSandbox, ready: &SandboxReady) -> bool {
+    match &listed.generation {
+        Some(found) => found.as_str() == ready.generation,
+        None => ready.disk_made_at_ms.is_none_or(|made_at_ms| made_at_ms == listed.made_at_ms),
+    }
 }

@@ -30,8 +30,12 @@ pub async fn suspend(engine: &Engine, session: &SessionId) -> Result<Vec<Warning
         Some(Park::Message | Park::Answers(_)) => Vec::new(),
         Some(Park::Unopened) | None => return Ok(Vec::new()),
     };
-    let living = state.sandboxes().filter(|_| !state.is_cancelled());
-    let names: Vec<String> = living.map(|(name, _)| name.to_owned()).collect();
+    let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
+    let is_living = |name: &str| state.sandboxes().any(|(living, _)| living == name);
+    // What was set back has one where somebody looked at it.
+    let there = names.into_iter().filter(|name| is_living(name) || state.is_set_back(name));
+    let there = there.filter(|_| !state.is_cancelled());
+    let names: Vec<String> = there.map(str::to_owned).collect();
     for name in names {
         let Ok(handle) = handle::of(engine, session, &state, &name) else { continue };
         warnings.extend(snapshot_disk(engine, session, &mut state, &name, &handle).await?);

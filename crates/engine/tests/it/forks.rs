@@ -2,7 +2,7 @@
 
 use outrigger_agent::{Seq, TurnEnd};
 use outrigger_engine::{Error, SnapshotPolicy};
-use outrigger_sandbox::{Backend, Snapshots};
+use outrigger_sandbox::{Backend, FileOp, FileReply, Snapshots};
 use outrigger_store::Journal;
 
 use crate::model::{done, run};
@@ -78,8 +78,14 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
         let state = engine.state(&session).await.unwrap();
         let revisited =
             outrigger_engine::reattach(&engine, &session, &state, "work").await.unwrap();
-        assert!(revisited.is_none(), "what was given up is nobody's work, also if it is there");
         assert!(crash || !there);
+        assert_eq!(revisited.is_none(), crash, "what was given up and is there is nobody's work");
+        if let Some(revisited) = revisited {
+            let path = "/workspace/a".to_owned();
+            let read = FileOp::Read { path, offset: 0, bytes_max: 16 };
+            let read = revisited.sandbox.files(read).await.unwrap();
+            assert!(matches!(&read, FileReply::Bytes { bytes, .. } if bytes == b"x"), "{read:?}");
+        }
         world.spy.mend();
         let state = engine.state(&session).await.unwrap();
         assert_eq!(state.spent(), before.spent());

@@ -143,6 +143,10 @@ impl Finish<'_> {
         let Some(content) = spec.content(name).filter(|_| state.last_ready(name).is_some()) else {
             return Ok(Some(Changes::default()));
         };
+        if state.is_set_back(name) && state.kept(name).is_empty() {
+            // It is to begin anew.
+            return Ok(Some(Changes::default()));
+        }
         // Who cancelled the session deletes its sandbox, which must not come back here.
         if state.is_cancelled() {
             return Ok(None);

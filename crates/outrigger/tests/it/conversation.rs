@@ -282,6 +282,11 @@ text = "Three."
     let back = || fs::read_to_string(&file).is_ok_and(|text| text == "one\n").then_some(());
     until("it is taken back", back);
     tmux.say("/rewind", "back to where this was answered: Two,");
+    // Nothing ran since: the files are as they were then.
+    tmux.say("/diff", "+two");
+    tmux.say("/apply", "");
+    let applied = || fs::read_to_string(&file).is_ok_and(|text| text == "two\n").then_some(());
+    until("it is written back again", applied);
     tmux.say("/sessions", "/sessions NAME goes on with one");
 }
 

@@ -571,6 +571,9 @@ fn a_session_is_forked_and_taken_back_to_where_it_stood() {
     let again = served.post_with(&format!("{own}/fork"), &at, &key).1;
     assert_eq!(again["id"], fork["id"]);
     let forked = format!("/v1/sessions/{}", fork["id"].as_str().unwrap());
+    let changed = |at: &str| served.get(&format!("{at}/changes")).1["patch"].to_string();
+    // Nothing ran in it yet.
+    assert_eq!(changed(&forked).matches("+two").count(), 1, "{}", changed(&forked));
     assert_eq!(served.post(&format!("{forked}/messages"), &json!({ "text": "More." })).0, 202);
     until("the fork answers", || {
         let (_, events) = served.get(&format!("{forked}/events"));
@@ -588,6 +591,11 @@ fn a_session_is_forked_and_taken_back_to_where_it_stood() {
         (status != 409).then_some((status, back))
     });
     assert_eq!((status, &back["at"]), (200, &checkpoint["at"]), "{back}");
+    assert_eq!(changed(&own).matches("+two").count(), 1, "{}", changed(&own));
+    let (_, all) = served.get(&format!("{own}/checkpoints"));
+    let first = json!({ "to": all["data"][0]["at"] });
+    assert_eq!(served.post(&format!("{own}/rewind"), &first).0, 200);
+    assert_eq!(changed(&own), "\"\"");
     let none = served.post(&format!("{own}/rewind"), &json!({ "to": 9999 }));
     assert_eq!((none.0, &none.1["code"]), (409, &json!("conflict")), "{none:?}");
 }

@@ -175,7 +175,19 @@ impl Disks {
             return Ok(());
         }
         let quiet = self.host.quiet(session).await?;
-        Ok(quiet.engine.fork(session, at, into, by).await.map(drop)?)
+        quiet.engine.fork(session, at, into, by).await?;
+        // It has the changes of the other until it has some of its own.
+        drop(self.keep_changes(into).await);
+        Ok(())
+    }
+
+    /// Keeps what a session changed, as its sandboxes have it.
+    async fn keep_changes(&self, session: &SessionId) -> Outcome {
+        let quiet = self.host.quiet(session).await?;
+        let state = quiet.engine.state(session).await?;
+        let kept = self.context.take(&quiet.engine, session, &state).await;
+        quiet.rest(session).await;
+        kept.map(drop)
     }
 
     async fn rewound(
@@ -187,10 +199,9 @@ impl Disks {
         let quiet = self.host.quiet(session).await?;
         quiet.is_ours(session)?;
         let (checkpoint, _) = quiet.engine.rewind(session, to, by).await?;
-        let state = quiet.engine.state(session).await?;
+        drop(quiet);
         // What is kept of its changes is of what was given up.
-        drop(self.context.take(&quiet.engine, session, &state).await);
-        quiet.rest(session).await;
+        drop(self.keep_changes(session).await);
         Ok(told(checkpoint))
     }
 }
