@@ -7,7 +7,10 @@ import { listen } from "./stream.js";
 
 const HIDDEN_MS = 20_000;
 // More than fill a screen, and few enough to be there at once.
-const NEWEST_EVENTS = 120;
+const NEWEST_EVENTS = 60;
+
+// No frame comes while the page is hidden.
+const drawn = () => new Promise((resolve) => (document.hidden ? resolve() : requestAnimationFrame(() => setTimeout(resolve))));
 
 export class Feed {
   constructor(id, changed) {
@@ -39,16 +42,18 @@ export class Feed {
   async start() {
     try {
       // What happened last is asked for together with how it stands; it fails for the same reasons.
+      // Both are drawn at once.
       const newest = get(`${this.base}/events?last=${NEWEST_EVENTS}`);
-      newest.catch(() => {});
-      this.info = await get(this.base);
-      this.changed();
-      this.begin((await newest).data);
+      const [info, page] = await Promise.all([get(this.base), newest]);
+      this.info = info;
+      this.begin(page.data);
     } catch (error) {
       this.fail(error);
     }
     this.changed();
-    if (this.loaded && !this.whole) this.readEarlier();
+    if (!this.loaded || this.whole) return;
+    await drawn();
+    this.readEarlier();
   }
 
   begin(events) {

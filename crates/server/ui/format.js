@@ -1,8 +1,7 @@
 // Numbers, money and times, as people read them.
 
-const PLAIN = new Intl.NumberFormat("en");
-
-export const number = (value) => PLAIN.format(value);
+// By hand: what the browser has for it takes a tenth of a second of the first page.
+export const number = (value) => `${value}`.replace(/\B(?=(\d{3})+$)/g, ",");
 
 export function tokens(value) {
   if (value < 1000) return `${value}`;
@@ -40,10 +39,18 @@ export function age(ms, now) {
   return days === 1 ? "yesterday" : `${days} days ago`;
 }
 
-export const when = (ms) => new Date(ms).toLocaleString();
+const two = (value) => `${value}`.padStart(2, "0");
 
-export const clock = (ms) =>
-  new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+/// A day and a time of it, where the reader is.
+export function when(ms) {
+  const date = new Date(ms);
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(ms)}`;
+}
+
+export function clock(ms) {
+  const date = new Date(ms);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+}
 
 export function bytes(value) {
   if (value < 1024) return `${value} B`;

@@ -1,5 +1,5 @@
 // Tells a person who looks elsewhere that something waits: in the title, and by the system.
-import { html, useState } from "./dom.js";
+import { html, useEffect, useState } from "./dom.js";
 import { approvals } from "./live.js";
 import { approvalPath, go } from "./router.js";
 import { line } from "./text.js";
@@ -35,7 +35,9 @@ function tell(info) {
 }
 
 export function NotifyButton() {
-  const [state, setState] = useState(window.Notification?.permission ?? "denied");
+  const [state, setState] = useState("denied");
+  // Once the page is there: the browser takes long to say so.
+  useEffect(() => setState(window.Notification?.permission ?? "denied"), []);
   if (state !== "default") return null;
   const ask = async () => setState(await Notification.requestPermission());
   return html`<button class="quiet" onClick=${ask}>Notify me</button>`;

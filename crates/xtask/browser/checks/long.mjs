@@ -133,7 +133,7 @@ async function short(t, page) {
     await page.goto(`${t.url}/sessions/${session}`);
     await page.waitForSelector("text=The agent answered.");
     await pause(300);
-    if (asked.join() !== "?last=120") throw new Error(asked.join());
+    if (asked.join() !== "?last=60") throw new Error(asked.join());
     return (await page.locator(".earlier").count()) === 0;
   });
 }
