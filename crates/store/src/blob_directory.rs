@@ -160,11 +160,16 @@ impl BlobDirectory {
         let size = reader.inner.metadata().map_err(|e| Error::io("opening a blob", e))?.len();
         Error::within("a blob (bytes)", size, limits::BLOB_MEMORY_BYTES_MAX)?;
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-        reader.read_to_end(&mut bytes).map_err(|e| match e.kind() {
-            io::ErrorKind::InvalidData => Error::damaged(format!("blob {digest}"), e.to_string()),
-            _ => Error::io("reading a blob", e),
-        })?;
+        reader.read_to_end(&mut bytes).map_err(|e| unreadable(digest, e))?;
         Ok(bytes)
+    }
+}
+
+/// What an error of reading a blob means: its content may not be that of its name.
+pub(crate) fn unreadable(digest: &Digest, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::InvalidData => Error::damaged(format!("blob {digest}"), error.to_string()),
+        _ => Error::io("reading a blob", error),
     }
 }
 

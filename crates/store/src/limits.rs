@@ -14,6 +14,11 @@ pub const BATCH_BYTES_MAX: usize = 16 << 20;
 pub const QUEUE_REQUESTS_MAX: usize = 1_024;
 /// Rows of one SQL statement; more take several statements of the same transaction.
 pub const STATEMENT_ROWS_MAX: usize = 16;
+/// Rows that a copy of a store sends at once.
+pub const COPY_ROWS_MAX: usize = 64;
+/// Text and bytes of the rows that a copy of a store sends at once; a single larger row is sent
+/// alone.
+pub const COPY_BYTES_MAX: usize = 4 << 20;
 /// Events of one page of a load.
 pub const PAGE_EVENTS_MAX: usize = 1_024;
 /// Text of one page of a load; a single larger event still makes a page.

@@ -5,6 +5,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod connection;
+pub(crate) mod copy;
 pub(crate) mod entries;
 pub(crate) mod fault;
 pub(crate) mod integer;

@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 
 use super::place::DatabasePlace;
 use super::settings::Settings;
+use crate::blob_directory::unreadable;
 use crate::files::blocking;
 use crate::port::{Blobs, StoredBlob};
 use crate::sql::connection::DatabaseConnection;
@@ -149,7 +150,8 @@ impl BlobRows {
     }
 }
 
-async fn write(
+/// Brings a blob of a directory into the database, unless it is there.
+pub(super) async fn write(
     connection: &mut DatabaseConnection,
     directory: &BlobDirectory,
     digest: &Digest,
@@ -161,11 +163,12 @@ async fn write(
     let mut reader = directory.open(digest).await?;
     let (mut piece, mut bytes) = (0i64, 0);
     loop {
+        let name = digest.clone();
         let (back, read) = blocking(move || {
             let mut read = Vec::new();
             let most = limits::BLOB_PIECE_BYTES as u64;
             let done = reader.by_ref().take(most).read_to_end(&mut read);
-            done.map_err(|e| Error::io("reading a blob", e))?;
+            done.map_err(|e| unreadable(&name, e))?;
             Ok((reader, read))
         })
         .await?;

@@ -65,6 +65,17 @@ impl DatabasePlace {
         }
     }
 
+    /// The server of PostgreSQL.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is none.
+    pub(super) fn server(&self) -> Result<&PostgresServer, Error> {
+        match self {
+            Self::Postgres(server) => Ok(server),
+            Self::Sqlite(_) => Err(Error::NotFound { what: "database of PostgreSQL".to_owned() }),
+        }
+    }
+
     /// The file of SQLite.
     ///
     /// # Errors

@@ -73,6 +73,11 @@ pub(super) fn look(path: &Path) -> Result<DatabaseState, Error> {
     }
 }
 
+/// Whether any process has it open: the last one that had left it as a single file.
+pub(super) fn is_open(path: &Path) -> bool {
+    beside(path, "-shm").exists()
+}
+
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -166,9 +171,9 @@ pub(super) async fn reading(path: &Path) -> Result<DatabaseConnection, Error> {
     opened.map_err(|e| fault::of("opening the database", e))
 }
 
-/// A connection that copies the database elsewhere.
+/// A connection that copies the database elsewhere. It reads no row ahead: some are large.
 pub(super) async fn copying(path: &Path) -> Result<DatabaseConnection, Error> {
-    let opened = options(path).connect().await.map(DatabaseConnection::Sqlite);
+    let opened = options(path).row_buffer_size(1).connect().await.map(DatabaseConnection::Sqlite);
     opened.map_err(|e| fault::of("opening the database", e))
 }
 

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use futures_util::Stream;
+use futures_util::stream::BoxStream;
 
 use super::connection::DatabaseConnection;
 use super::row::{DatabaseRow, FromColumns};
@@ -70,6 +71,14 @@ impl Query {
     ) -> Result<DatabaseRow, sqlx::Error> {
         self.fetch_optional(connection).await?.ok_or(sqlx::Error::RowNotFound)
     }
+
+    /// The rows as they come.
+    pub(crate) fn fetch(
+        self,
+        connection: &mut DatabaseConnection,
+    ) -> BoxStream<'_, Result<DatabaseRow, sqlx::Error>> {
+        connection.fetch(self.text, self.values)
+    }
 }
 
 impl<O: FromColumns> QueryAs<O> {
@@ -104,7 +113,6 @@ impl<O: FromColumns> QueryAs<O> {
         connection: &mut DatabaseConnection,
     ) -> impl Stream<Item = Result<O, sqlx::Error>> + Send + Unpin {
         use futures_util::StreamExt as _;
-        let rows = connection.fetch(self.query.text, self.query.values);
-        rows.map(|row| O::from_columns(&row?))
+        self.query.fetch(connection).map(|row| O::from_columns(&row?))
     }
 }

@@ -118,6 +118,13 @@ fn in_postgres(text: &str) -> String {
         .replace("TEXT", "TEXT COLLATE \"C\"")
 }
 
+/// The tables that only PostgreSQL has.
+#[cfg(test)]
+pub(crate) fn postgres_tables() -> impl Iterator<Item = String> {
+    let made = MIGRATIONS.iter().flat_map(|it| it.postgres.split("CREATE TABLE ").skip(1));
+    made.map(|rest| rest.split(' ').next().unwrap_or_default().to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

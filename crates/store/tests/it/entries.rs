@@ -21,7 +21,7 @@ use outrigger_store::entries::{
 use crate::support::{address, count, execute};
 
 /// A person of an organisation in which everybody is in the group `all`.
-fn member(name: &str) -> Scope {
+pub(crate) fn member(name: &str) -> Scope {
     let person = Principal::Person(name.to_owned());
     let groups = [("all".to_owned(), [person.clone()].into())];
     let directory = Directory { organisation: "acme".to_owned(), groups: groups.into() };
@@ -32,14 +32,14 @@ fn memory_scope(owner: Owner) -> MemoryScope {
     MemoryScope { kind: MemoryKind::Memory, owner }
 }
 
-fn at(path: &str) -> EntryAddress {
+pub(crate) fn at(path: &str) -> EntryAddress {
     EntryAddress {
         memory_scope: memory_scope(Owner::Group("all".to_owned())),
         path: EntryPath::parse(path).unwrap(),
     }
 }
 
-async fn put(store: &Database, who: &Scope, at: &EntryAddress, text: &str) -> u64 {
+pub(crate) async fn put(store: &Database, who: &Scope, at: &EntryAddress, text: &str) -> u64 {
     let revision = store.stat(who, at).await.map_or(0, |node| node.revision);
     let expected = if revision == 0 {
         EntryPrecondition::Absent

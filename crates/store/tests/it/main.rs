@@ -9,6 +9,7 @@ mod accounts;
 mod audit;
 mod child;
 mod conforms;
+mod copy;
 mod crash;
 mod damage;
 mod entries;

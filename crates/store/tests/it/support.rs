@@ -135,6 +135,25 @@ pub(crate) async fn count(directory: &Path, query: &'static str) -> i64 {
     count
 }
 
+/// Texts that a statement gives, one in each row.
+pub(crate) async fn texts(directory: &Path, query: &str) -> Vec<String> {
+    let query = sqlx::AssertSqlSafe(query);
+    let rows: Vec<(String,)> = match address_text(directory) {
+        Some(address) => {
+            let mut connection = PgConnection::connect(&address).await.unwrap();
+            sqlx::query_as(query).fetch_all(&mut connection).await.unwrap()
+        }
+        None => {
+            let options = SqliteConnectOptions::new().filename(directory.join("journal.db"));
+            let mut connection = options.connect().await.unwrap();
+            let rows = sqlx::query_as(query).fetch_all(&mut connection).await.unwrap();
+            connection.close().await.unwrap();
+            rows
+        }
+    };
+    rows.into_iter().map(|(text,)| text).collect()
+}
+
 pub(crate) async fn append(
     journal: &dyn Journal,
     name: &str,
