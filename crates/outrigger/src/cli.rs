@@ -8,7 +8,7 @@ use crate::command::{
     Agents, Approve, Attach, Audit, Backup, Budget, Completions, Context, Converse, Demo, Deny,
     DetachedRun, Doctor, Egress, Gc, Inbox, Init, Keys, Login, Logout, ManPages, Memory, Models,
     Policy, PruneSessions, RemoveSessions, Restore, Run, Sandboxes, Secrets, Serve, Sessions,
-    Skills, StopSessions, Tools, Trust,
+    Skills, StopSessions, Store, Tools, Trust,
 };
 use crate::config::ModelFile;
 use crate::confinement::WorkPlace;
@@ -164,6 +164,9 @@ pub(crate) enum Command {
     Backup(Backup),
     /// Put what a backup has into an empty data directory, after all of it was verified.
     Restore(Restore),
+    /// Bring everything that is kept into another database.
+    #[command(subcommand)]
+    Store(Store),
     /// Print what a shell needs to complete commands and options.
     Completions(Completions),
     /// Drive a session that `run -d` began.
@@ -283,6 +286,7 @@ impl Command {
             | Self::Gc(_)
             | Self::Backup(_)
             | Self::Restore(_)
+            | Self::Store(_)
             | Self::Completions(_)
             | Self::Detached(_)
             | Self::ManPages(_) => Place::Here,
@@ -322,6 +326,7 @@ impl Command {
             Self::Gc(gc) => gc.output,
             Self::Backup(asked) => asked.output,
             Self::Restore(asked) => asked.output,
+            Self::Store(asked) => asked.output(),
             Self::Inbox(inbox) => inbox.output,
             Self::Approve(approve) => approve.output,
             Self::Deny(deny) => deny.output,

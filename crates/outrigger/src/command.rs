@@ -33,6 +33,7 @@ mod serve;
 mod sessions;
 mod shortage;
 mod skills;
+mod store;
 mod task;
 mod tools;
 mod trust;
@@ -71,6 +72,7 @@ pub(crate) use secrets::Secrets;
 pub(crate) use serve::Serve;
 pub(crate) use sessions::{Attach, PruneSessions, RemoveSessions, Sessions, StopSessions};
 pub(crate) use skills::Skills;
+pub(crate) use store::Store;
 pub(crate) use tools::Tools;
 pub(crate) use trust::Trust;
 
@@ -115,6 +117,7 @@ pub(crate) async fn execute(cli: Cli, paths: &Paths, server: Option<ServerClient
         Command::Gc(asked) => gc::execute(paths, asked).await,
         Command::Backup(asked) => backup::backup(paths, asked).await,
         Command::Restore(asked) => backup::restore(paths, asked).await,
+        Command::Store(asked) => Box::pin(store::execute(paths, asked)).await,
         Command::Inbox(asked) => approvals::inbox(paths, asked).await,
         Command::Approve(asked) => Box::pin(approvals::approve(paths, asked)).await,
         Command::Deny(asked) => Box::pin(approvals::deny(paths, asked)).await,

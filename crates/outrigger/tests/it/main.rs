@@ -68,6 +68,7 @@ mod sessions;
 mod skills;
 mod sockets;
 mod space;
+mod store_copy;
 mod subagents;
 mod support;
 mod terminal;

@@ -22,7 +22,7 @@ pub(crate) fn canary() -> String {
 
 /// A place where packages and repositories are, for whoever has the secret.
 pub(crate) struct Forge {
-    tls: TlsHost,
+    pub(crate) tls: TlsHost,
     seen: Arc<Mutex<Vec<HostRequest>>>,
     /// Whether what waits there may go on.
     goes_on: Arc<AtomicBool>,
@@ -48,7 +48,7 @@ impl Forge {
     }
 
     /// What was asked with the secret, each once.
-    fn with_secret(&self) -> Vec<String> {
+    pub(crate) fn with_secret(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap();
         let mut all: Vec<_> = seen
             .iter()
@@ -133,7 +133,7 @@ fn git(root: &Path, request: &HostRequest) -> (u16, String, Vec<u8>) {
 }
 
 /// Keeps a secret.
-fn set(world: &World, forge: &Forge, args: &[&str]) {
+pub(crate) fn set(world: &World, forge: &Forge, args: &[&str]) {
     let args = [&["secrets", "set"], args].concat();
     fed(forge.tls.trusting(world, &args), format!("{}\n", canary()).as_bytes()).expect(0);
 }

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct World {
     root: tempfile::TempDir,
     /// The address of its database, if that is PostgreSQL's.
-    database: Option<String>,
+    pub(crate) database: Option<String>,
 }
 
 /// What a process did.
