@@ -25,7 +25,7 @@ use crate::{BlobDirectory, Error, limits};
 
 const TOUCH: &str = "UPDATE blobs SET stored_ms = $2 WHERE digest = $1";
 const PIECE: &str = "INSERT INTO blob_pieces (digest, piece, bytes) VALUES ($1, $2, $3) \
-    ON CONFLICT (digest, piece) DO NOTHING";
+    ON CONFLICT (digest, piece) DO UPDATE SET bytes = excluded.bytes";
 const WHOLE: &str = "INSERT INTO blobs (digest, bytes, stored_ms) VALUES ($1, $2, $3) \
     ON CONFLICT (digest) DO NOTHING";
 const SIZE: &str = "SELECT bytes FROM blobs WHERE digest = $1";

@@ -130,6 +130,22 @@ async fn a_damaged_blob_is_told_and_mended() {
 }
 
 #[tokio::test]
+async fn pieces_of_a_write_that_failed_are_no_part_of_the_next() {
+    let home = Home::postgres().await;
+    let store = open(home.path()).await;
+    let digest = Digest::of(b"content");
+    let left = format!(
+        "INSERT INTO blob_pieces VALUES ('{digest}', 0, 'Content'), ('{digest}', 1, 'more')"
+    );
+    execute(home.path(), &left).await;
+    assert_eq!(store.blobs().put(b"content".to_vec()).await.unwrap(), digest);
+    // Only the database has it.
+    let name = digest.as_str();
+    std::fs::remove_file(home.path().join("blobs").join(&name[..2]).join(name)).unwrap();
+    assert_eq!(store.blobs().get(&digest).await.unwrap(), b"content");
+}
+
+#[tokio::test]
 async fn a_digest_is_no_path() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
