@@ -271,8 +271,8 @@ fn checkpoint(state: &State, at_ms: u64) -> SessionCheckpoint {
 /// Ends the life that was set back, and none that somebody began since.
 async fn end(handle: &SandboxHandle, before: &SandboxReady) -> Result<(), SandboxError> {
     let Some(listed) = handle.lookup().await? else { return Ok(()) };
-    let set_back = handle::is_life(&listed, before);
-    if set_back { handle.backend.destroy(&handle.id).await } else { Ok(()) }
+    let given_up = handle.is_given_up(&listed, before);
+    if given_up { handle.backend.destroy(&handle.id).await } else { Ok(()) }
 }
 
 fn no_checkpoint(session: &SessionId, at: Option<Seq>, why: String) -> Error {

@@ -75,6 +75,16 @@ impl SandboxHandle {
         self.spec(self.kept.last().and_then(origin_of).unwrap_or_else(|| self.template()))
     }
 
+    /// Whether what is there is of what was given up when the session went back: the life that
+    /// was ready last, or one that was looked at and began elsewhere than it would now.
+    pub(crate) fn is_given_up(&self, there: &ListedSandbox, last: &SandboxReady) -> bool {
+        let is_last = match &there.generation {
+            Some(found) => found.as_str() == last.generation,
+            None => last.disk_made_at_ms.is_none_or(|made_at_ms| made_at_ms == there.made_at_ms),
+        };
+        is_last || there.origin != self.spec_of_last().origin
+    }
+
     /// Where it begins if nothing was kept of it.
     pub(crate) fn template(&self) -> DiskOrigin {
         match self.asked.as_ref().and_then(|asked| asked.template.clone()) {
@@ -127,12 +137,4 @@ impl SandboxHandle {
 pub(crate) fn origin_of(kept: &SnapshotRef) -> Option<DiskOrigin> {
     let name = outrigger_sandbox::SnapshotId::new(kept.snapshot.as_str());
     name.ok().map(DiskOrigin::Snapshot)
-}
-
-/// Whether what is there is the life that was ready then, as far as can be told.
-pub(crate) fn is_life(listed: &ListedSandbox, ready: &SandboxReady) -> bool {
-    match &listed.generation {
-        Some(found) => found.as_str() == ready.generation,
-        None => ready.disk_made_at_ms.is_none_or(|made_at_ms| made_at_ms == listed.made_at_ms),
-    }
 }

@@ -62,7 +62,7 @@ async fn from_checkpoint(
 ) -> Result<Option<Arc<dyn Sandbox>>, SandboxError> {
     let Some(origin) = handle.kept.last().and_then(origin_of) else { return Ok(None) };
     let there = handle.lookup().await?;
-    if there.is_some_and(|listed| handle::is_life(&listed, before)) {
+    if there.is_some_and(|there| handle.is_given_up(&there, before)) {
         return Ok(None);
     }
     match handle.backend.create(&handle.id, &handle.spec(origin)).await {

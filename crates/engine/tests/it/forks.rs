@@ -80,12 +80,6 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
             outrigger_engine::reattach(&engine, &session, &state, "work").await.unwrap();
         assert!(crash || !there);
         assert_eq!(revisited.is_none(), crash, "what was given up and is there is nobody's work");
-        if let Some(revisited) = revisited {
-            let path = "/workspace/a".to_owned();
-            let read = FileOp::Read { path, offset: 0, bytes_max: 16 };
-            let read = revisited.sandbox.files(read).await.unwrap();
-            assert!(matches!(&read, FileReply::Bytes { bytes, .. } if bytes == b"x"), "{read:?}");
-        }
         world.spy.mend();
         let state = engine.state(&session).await.unwrap();
         assert_eq!(state.spent(), before.spent());
@@ -103,6 +97,27 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
         drive(&engine, &session).await;
         assert_eq!(looked(&engine, &session).await, 1);
         assert!(world.journal.verify(&session).await.is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_rewind_shows_its_own_files_before_anything_runs() {
+    let world = World::new().await;
+    let (engine, session) = worked(&world).await;
+    next_turn(&engine, &session).await;
+    for expected in ["xx", "x"] {
+        assert_eq!(outrigger_engine::suspend(&engine, &session).await.unwrap(), []);
+        engine.rewind(&session, None, BY).await.unwrap();
+        let state = engine.state(&session).await.unwrap();
+        // Whoever looks again sees the same.
+        for _ in 0..2 {
+            let found = outrigger_engine::reattach(&engine, &session, &state, "work").await;
+            let path = "/workspace/a".to_owned();
+            let read = FileOp::Read { path, offset: 0, bytes_max: 16 };
+            let read = found.unwrap().unwrap().sandbox.files(read).await.unwrap();
+            let FileReply::Bytes { bytes, .. } = &read else { panic!("{read:?}") };
+            assert_eq!(bytes, expected.as_bytes());
+        }
     }
 }
 
