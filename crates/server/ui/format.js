@@ -1,6 +1,6 @@
 // Numbers, money and times, as people read them.
 
-// By hand: what the browser has for it takes a tenth of a second of the first page.
+// By hand: what the browser has for it takes long to make, before the first step is there.
 export const number = (value) => `${value}`.replace(/\B(?=(\d{3})+$)/g, ",");
 
 export function tokens(value) {
