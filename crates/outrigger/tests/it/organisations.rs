@@ -133,6 +133,16 @@ fn body(operation: &str) -> Option<Value> {
     })
 }
 
+/// Whether an operation lists all of a kind that somebody sees.
+fn lists(operation: &str, kind: &str) -> bool {
+    match kind {
+        "session" => operation == "list_sessions",
+        "sandbox" => ["list_sandboxes", "list_snapshots"].contains(&operation),
+        "memory" => operation == "get_entry",
+        unknown => panic!("what lists `{unknown}`?"),
+    }
+}
+
 /// An operation of the contract.
 struct Operation {
     name: String,
@@ -193,6 +203,36 @@ struct Owned {
 }
 
 impl Owned {
+    /// A session that asks, a sandbox with a command, a snapshot, and memory.
+    fn make(served: &Served, key: &str, mark: &str) -> Self {
+        let done = |path: &str, body: Value| -> Value {
+            let body = body.to_string();
+            let (status, told) = served.with_key(key, &["--json", &body], path);
+            assert!(status < 300, "{path}: {status} {told}");
+            told
+        };
+        let name = |made: Value| made["id"].as_str().unwrap().to_owned();
+        let notes = format!("/v1/memory/content?path={NOTES}");
+        let text = json!({ "text": format!("{mark}memory") }).to_string();
+        // Once: the next time it is there.
+        let put = ["--request", "PUT", "--header", "If-None-Match: *", "--json", &text];
+        let (status, told) = served.with_key(key, &put, &notes);
+        assert!([200, 201, 412].contains(&status), "{told}");
+        let session = name(done("/v1/sessions", json!({ "text": format!("{mark}session") })));
+        let label = format!("{mark}sandbox");
+        let sandbox = name(done("/v1/sandboxes", json!({ "label": label })));
+        let at = format!("/v1/sandboxes/{sandbox}");
+        let command = json!({ "id": "mark", "shell": format!("echo {label}") });
+        done(&format!("{at}/execs"), command);
+        let snapshot = name(done(&format!("{at}/snapshots"), json!({ "label": label })));
+        let effect = until("it asks", || {
+            let (_, waiting) = served.with_key(key, &[], "/v1/approvals");
+            let mut all = waiting["data"].as_array()?.iter();
+            all.find(|asked| asked["session"] == session.as_str())?["effect"].as_u64()
+        });
+        Self { session, effect, sandbox, snapshot }
+    }
+
     fn fill(&self, path: &str) -> String {
         let id = if path.starts_with("/v1/approvals/") {
             format!("{}.{}", self.session, self.effect)
@@ -267,22 +307,11 @@ impl Organisation {
         let dir = world.dir("repo", &[("file", b"one\n")]);
         let script = world.script(&[Turn(&[shell("true")])]);
         let served = Served::new(world, &dir, &script);
-        let key = |name: &'static str| {
-            let made = served.world.ran(0, &["keys", "create", name, "--person", name, "--json"]);
-            (name, made.json()["secret"].as_str().unwrap().to_owned())
-        };
-        let keys = NAMES.into_iter().map(key).collect();
-        let nothing = String::new();
-        let owned = Owned {
-            session: nothing.clone(),
-            effect: 0,
-            sandbox: nothing.clone(),
-            snapshot: nothing,
-        };
+        let keys: BTreeMap<_, _> = NAMES.map(|name| (name, served.key(name))).into();
         let rules = AccessRules::new(&[], &directory).unwrap();
-        let mut made = Self { served, keys, rules, owned, mark: format!("mark-of-{name}-") };
-        made.owned = made.own();
-        made
+        let mark = format!("mark-of-{name}-");
+        let owned = Owned::make(&served, &keys[OWNER], &mark);
+        Self { served, keys, rules, owned, mark }
     }
 
     /// What comes of all these operations about something, asked over one connection.
@@ -309,48 +338,6 @@ impl Organisation {
         let answers: Vec<_> = answers.collect();
         assert_eq!(answers.len(), all.len(), "{ran:?}");
         answers
-    }
-
-    fn ask(&self, key: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, String) {
-        let mut args = vec!["--oauth2-bearer", key, "--request", method];
-        if method == "PUT" {
-            args.extend(["--header", "If-None-Match: *"]);
-        }
-        let body = body.map(ToString::to_string);
-        args.extend(body.iter().flat_map(|body| ["--json", body.as_str()]));
-        self.served.curl(&args, path)
-    }
-
-    /// Something that the owner does.
-    fn done(&self, method: &str, path: &str, body: &Value) -> Value {
-        let (status, text) = self.ask(&self.keys[OWNER], method, path, Some(body));
-        assert!(status < 300, "{method} {path}: {status} {text}");
-        serde_json::from_str(&text).unwrap_or(Value::Null)
-    }
-
-    /// A session that asks, a sandbox with a command, a snapshot, and memory.
-    fn own(&self) -> Owned {
-        let [session, memory, sandbox] =
-            ["session", "memory", "sandbox"].map(|kind| format!("{}{kind}", self.mark));
-        let notes = format!("/v1/memory/content?path={NOTES}");
-        let _ = self.ask(&self.keys[OWNER], "PUT", &notes, Some(&json!({ "text": memory })));
-        let session = self.done("POST", "/v1/sessions", &json!({ "text": session }));
-        let session = session["id"].as_str().unwrap().to_owned();
-        let label = sandbox;
-        let sandbox = self.done("POST", "/v1/sandboxes", &json!({ "label": label }));
-        let sandbox = sandbox["id"].as_str().unwrap().to_owned();
-        let at = format!("/v1/sandboxes/{sandbox}");
-        let command = json!({ "id": "mark", "shell": format!("echo {label}") });
-        self.done("POST", &format!("{at}/execs"), &command);
-        let snapshot = self.done("POST", &format!("{at}/snapshots"), &json!({ "label": label }));
-        let effect = until("it asks", || {
-            let (_, waiting) = self.ask(&self.keys[OWNER], "GET", "/v1/approvals", None);
-            let waiting: Value = serde_json::from_str(&waiting).unwrap();
-            let mut all = waiting["data"].as_array()?.iter();
-            all.find(|asked| asked["session"] == session.as_str())?["effect"].as_u64()
-        });
-        let snapshot = snapshot["id"].as_str().unwrap().to_owned();
-        Owned { session, effect, sandbox, snapshot }
     }
 
     /// Whether the rules let somebody do it with what the owner has, and whether they see that it
@@ -396,7 +383,7 @@ impl Organisation {
         let (alone, together): (Vec<_>, Vec<_>) = all.iter().partition(apart);
         let mut answers: Vec<_> = (alone.iter())
             .map(|operation| {
-                let own = self.own();
+                let own = Owned::make(&self.served, &self.keys[OWNER], &self.mark);
                 let answer = self.answers(key, &[operation], &own).remove(0);
                 (*operation, own, answer)
             })
@@ -433,6 +420,7 @@ impl Organisation {
             for (kind, may_see) in self.seen(name) {
                 let has = answer.contains(&format!("{}{kind}", self.mark));
                 check(may_see || !has, "has what they may not see");
+                check(has || !may_see || !lists(&operation.name, kind), "lacks what they may see");
             }
             if let Some(nothing) = nowhere.get(&operation.name) {
                 let as_nothing = (status, about.neutral(&answer)) == *nothing;

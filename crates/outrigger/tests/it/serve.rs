@@ -70,6 +70,18 @@ impl Served {
         (status.parse().unwrap(), body.to_owned())
     }
 
+    /// A key of somebody.
+    pub(crate) fn key(&self, person: &str) -> String {
+        let made = self.world.ran(0, &["keys", "create", person, "--person", person, "--json"]);
+        made.json()["secret"].as_str().unwrap().to_owned()
+    }
+
+    /// What who has a key asks, with other arguments of curl, and hears.
+    pub(crate) fn with_key(&self, key: &str, args: &[&str], path: &str) -> (u16, Value) {
+        let (status, body) = self.curl(&[&["--oauth2-bearer", key], args].concat(), path);
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    }
+
     pub(crate) fn jar(&self) -> String {
         self.world.path("cookies").display().to_string()
     }
@@ -503,15 +515,8 @@ fn what_is_somebody_elses_does_not_exist_but_for_what_they_are_asked() {
     let dir = world.dir("repo", &[("file", b"one\n")]);
     let script = world.script(&[Turn(&[shell("echo asked")])]);
     let served = Served::new(world, &dir, &script);
-    let key = |name: &str| {
-        let made = served.world.ran(0, &["keys", "create", name, "--person", name, "--json"]);
-        made.json()["secret"].as_str().unwrap().to_owned()
-    };
-    let [ada, bob, lea] = ["ada", "bob", "lea"].map(key);
-    let as_person = |key: &str, args: &[&str], path: &str| -> (u16, Value) {
-        let (status, body) = served.curl(&[&["--oauth2-bearer", key], args].concat(), path);
-        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
-    };
+    let [ada, bob, lea] = ["ada", "bob", "lea"].map(|name| served.key(name));
+    let as_person = |key: &str, args: &[&str], path: &str| served.with_key(key, args, path);
     let body = json!({ "text": "Do it." }).to_string();
     let (status, made) = as_person(&ada, &["--json", &body], "/v1/sessions");
     assert_eq!(status, 201, "{made}");

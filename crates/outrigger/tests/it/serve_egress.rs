@@ -40,18 +40,13 @@ impl People {
         let dir = world.dir("repo", &[("file", b"one\n")]);
         let script = world.script(turns);
         let served = Served::new(world, &dir, &script);
-        let keys = ["ada", "bob", "abe"].map(|name| {
-            let made = served.world.ran(0, &["keys", "create", name, "--person", name, "--json"]);
-            (name, made.json()["secret"].as_str().unwrap().to_owned())
-        });
+        let keys = ["ada", "bob", "abe"].map(|name| (name, served.key(name)));
         Self { served, keys }
     }
 
     fn ask(&self, name: &str, args: &[&str], path: &str) -> (u16, Value) {
         let key = &self.keys.iter().find(|(known, _)| *known == name).unwrap().1;
-        let args = [&["--oauth2-bearer", key], args].concat();
-        let (status, body) = self.served.curl(&args, path);
-        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+        self.served.with_key(key, args, path)
     }
 
     /// A page of what somebody sees.

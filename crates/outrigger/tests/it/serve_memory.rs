@@ -143,15 +143,8 @@ fn what_others_will_read_is_proposed_and_accepted_by_somebody_else() {
     let dir = world.dir("repo", &[]);
     let script = world.script(&[]);
     let served = Served::new(world, &dir, &script);
-    let key = |name: &str| {
-        let made = served.world.ran(0, &["keys", "create", name, "--person", name, "--json"]);
-        made.json()["secret"].as_str().unwrap().to_owned()
-    };
-    let [ada, bob, eve] = ["ada", "bob", "eve"].map(key);
-    let as_person = |key: &str, args: &[&str], path: &str| -> (u16, Value) {
-        let (status, body) = served.curl(&[&["--oauth2-bearer", key], args].concat(), path);
-        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
-    };
+    let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| served.key(name));
+    let as_person = |key: &str, args: &[&str], path: &str| served.with_key(key, args, path);
     let shared = "/v1/memory/content?path=/memory/organisation/rules.md";
     let body = json!({ "text": "Be kind.\n" }).to_string();
     let new = ["--request", "PUT", "--header", "If-None-Match: *", "--json", &body];

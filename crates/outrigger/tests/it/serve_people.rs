@@ -65,20 +65,15 @@ impl Team {
         let script = world.path("script.toml");
         fs::write(&script, commands.iter().map(turn).collect::<String>()).unwrap();
         let served = Served::new(world, &dir, &script.display().to_string());
-        let key = |name: &'static str| {
-            let made = served.world.ran(0, &["keys", "create", name, "--person", name, "--json"]);
-            (name, made.json()["secret"].as_str().unwrap().to_owned())
-        };
-        let keys = NAMES.into_iter().map(key).collect();
+        let keys = NAMES.into_iter().map(|name| (name, served.key(name))).collect();
         Self { served, keys }
     }
 
     fn ask(&self, name: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
-        let mut args = vec!["--oauth2-bearer", &self.keys[name], "--request", method];
         let body = body.map(ToString::to_string);
+        let mut args = vec!["--request", method];
         args.extend(body.iter().flat_map(|body| ["--json", body.as_str()]));
-        let (status, body) = self.served.curl(&args, path);
-        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+        self.served.with_key(&self.keys[name], &args, path)
     }
 
     fn get(&self, name: &str, path: &str) -> (u16, Value) {

@@ -13,12 +13,13 @@ use outrigger_store::entries::{
 use outrigger_store::transfer::{CopyError, CopyOutcome, CopyProgress, copy};
 use outrigger_store::{
     Accounts, Audit, AuditRequest, Blobs, Database, DatabaseAddress, Error, Journal, KeyKind, Keys,
-    Secrets, Settings, StoredKey, conformance,
+    Secrets, Settings, StoredKey,
 };
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 
 use crate::audit::turn;
+use crate::conforms::every_suite;
 use crate::entries::{at, member, put};
 use crate::support::{Home, address, append, count, execute, open, said, session, texts};
 
@@ -30,12 +31,7 @@ const OWN: [&str; 3] = ["meta", "blobs", "blob_pieces"];
 /// A store with something in every table.
 async fn full(directory: &Path) {
     let store = open(directory).await;
-    conformance::journal(&store).await;
-    conformance::accounts(&store, &store).await;
-    conformance::secrets(&store).await;
-    conformance::keys(&store).await;
-    conformance::blobs(store.blobs()).await;
-    conformance::entries(&store, &store).await;
+    every_suite(&store).await;
     turn(&store, "covered", 0, 3).await;
     append(&store, "copied", 0, vec![said("x".repeat(3 << 20))]).await.unwrap();
     let digest = outrigger_agent::Digest::of(b"key");
