@@ -431,6 +431,9 @@ impl Organisation {
                 let denied = answer.contains(r#""code":"denied""#);
                 check(denied != may, "not what the rules say");
             }
+            if may && matches!(need(&operation.name), Need::Sandbox(..)) {
+                check(status != 404, "not found where it is");
+            }
         }
         (served, wrong)
     }
