@@ -37,6 +37,7 @@ for line in sys.stdin:
             time.sleep(0.5)
         say(result={"content": [{"type": "text", "text": "%d of %d" % (calls, os.getpid())}]})
         if do == "leave":
+            time.sleep(0.1)
             os._exit(0)
         if do == "half":
             sys.stdout.write('{"jsonrpc": "2.0", "id": %d, "resu' % (id + 1))
@@ -105,6 +106,18 @@ impl Home {
         self.server.call(&call).await
     }
 
+    /// Waits until the program is over: it answers a moment before that.
+    async fn is_over(&self) {
+        let status = self.shell.tmp().join(format!(".mcp-{}/status", self.session));
+        for _ in 0..1_000 {
+            if status.exists() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await; // poll: it is no child of this process
+        }
+        panic!("{} still runs", self.session);
+    }
+
     /// How often the program counted, and which process it is; whether it was begun anew.
     async fn count(&self, held_to: &Digest, what: &str) -> (u64, u64, bool) {
         read(&self.call(held_to, what, 20_000).await.unwrap())
@@ -162,6 +175,7 @@ async fn one_that_ended_between_is_begun_anew_and_that_is_said() {
     let home = Home::counter();
     let held_to = home.digest().await;
     let (_, first, _) = home.count(&held_to, "leave").await;
+    home.is_over().await;
     let (count, second, anew) = home.count(&held_to, "").await;
     assert!(count == 1 && anew && second != first);
     assert_eq!(home.count(&held_to, "").await, (2, second, false), "it is said once");
