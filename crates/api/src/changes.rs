@@ -38,6 +38,19 @@ pub enum FileChangeKind {
     Removed,
 }
 
+/// Asks for what was committed in a session's sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadObjects {
+    /// Commits that one has, by their ids of 40 hexadecimal digits: what they lead to is left
+    /// out.
+    #[serde(default)]
+    pub known: Vec<String>,
+    /// These objects are asked for, and no others, and no HEAD.
+    #[serde(default)]
+    pub objects: Vec<String>,
+}
+
 /// Writes what a session changed back into the directory that it began with.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -40,7 +40,9 @@ pub use agent::{
 pub use approval::{AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview};
 pub use audit::AuditReport;
 pub use budget::{AccountInfo, AccountList, AccountPeriod, AccountStopInfo, MeasureInfo};
-pub use changes::{AppliedChanges, ApplyChanges, ChangedFile, FileChangeKind, WorkspaceChanges};
+pub use changes::{
+    AppliedChanges, ApplyChanges, ChangedFile, FileChangeKind, ReadObjects, WorkspaceChanges,
+};
 pub use checkpoint::{CheckpointInfo, CheckpointList, ForkSession, RewindSession};
 pub use egress::{EgressInfo, EgressList};
 pub use entry::{

@@ -75,6 +75,15 @@ impl ServerClient {
         self.whole(answer, limits::ARCHIVE_BYTES_MAX).await
     }
 
+    /// Sends something, and reads an answer that is no JSON.
+    ///
+    /// # Errors
+    /// What goes wrong.
+    pub async fn post_bytes(&self, path: &str, body: &impl Serialize) -> Result<Vec<u8>, Error> {
+        let answer = self.sent(self.request(Method::POST, path).json(body)).await?;
+        self.whole(answer, limits::ANSWER_BYTES_MAX).await
+    }
+
     /// Sends something, and reads the answer.
     ///
     /// # Errors

@@ -123,10 +123,10 @@ impl CommitTarget {
         Ok(Ok(Self { git, dir, refs, head, tips, stored }))
     }
 
-    /// What `git rev-list --stdin` is told of the person's own history, to leave it out.
+    /// Where the person's own history ends, which is to be left out.
     #[must_use]
-    pub fn known(&self) -> Vec<u8> {
-        self.tips.iter().flat_map(|tip| format!("^{tip}\n").into_bytes()).collect()
+    pub fn known(&self) -> &BTreeSet<ObjectId> {
+        &self.tips
     }
 
     /// Looks at what a sandbox gave, and at what the session changed. Pure, but for what is

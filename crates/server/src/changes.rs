@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use outrigger_agent::SessionId;
 use outrigger_api::limits::PATCH_BYTES_MAX;
-use outrigger_api::{AppliedChanges, ApplyChanges, ProblemCode, WorkspaceChanges};
+use outrigger_api::{AppliedChanges, ApplyChanges, ProblemCode, ReadObjects, WorkspaceChanges};
 use outrigger_policy::AccessAction;
 use std::io::Read;
 use tokio::task::block_in_place;
@@ -95,6 +95,27 @@ pub(crate) async fn archive(
     });
     let headers = [(header::CONTENT_TYPE, "application/x-tar")];
     Ok((headers, Body::from_stream(pieces)).into_response())
+}
+
+/// What was committed in a session's sandbox: the id of its HEAD in a line, and then the objects
+/// that it has beyond what one knows, as `git cat-file --batch` prints them. Nothing where there
+/// is no commit. It is as hostile as what made it.
+#[utoipa::path(post, path = "/v1/sessions/{id}/objects", operation_id = "read_objects", tag = "sessions",
+    params(("id" = String, Path, description = "The session")), request_body = ReadObjects,
+    responses(
+        (status = 200, body = String, content_type = "application/octet-stream"),
+        ChangeProblems,
+    ))]
+pub(crate) async fn objects(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+    JsonBody(asked): JsonBody<ReadObjects>,
+) -> Result<Response, RequestError> {
+    let session = server.session(&person, &session, AccessAction::View).await?;
+    at_rest(&server, &session).await?;
+    let objects = server.parts.changes.objects(&session, asked).await?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], objects).into_response())
 }
 
 /// An error while the session's turn runs: half of its work would not fit on anything.

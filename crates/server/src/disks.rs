@@ -6,7 +6,7 @@ use std::fs::File;
 use async_trait::async_trait;
 use outrigger_agent::{FileBaseline, Seq, SessionId};
 use outrigger_api::{
-    AppliedChanges, ApplyChanges, ChangedFile, CheckpointInfo, FileContent, FileList,
+    AppliedChanges, ApplyChanges, ChangedFile, CheckpointInfo, FileContent, FileList, ReadObjects,
 };
 
 use crate::RequestError;
@@ -26,6 +26,16 @@ pub trait SessionChanges: Send + Sync + Debug {
     /// # Errors
     /// Where its sandbox can't be reached, or is gone.
     async fn change_archive(&self, session: &SessionId) -> Result<File, RequestError>;
+
+    /// What was committed in its sandbox: HEAD and objects, as git prints them.
+    ///
+    /// # Errors
+    /// Where its sandbox can't be reached, or they are too many.
+    async fn objects(
+        &self,
+        session: &SessionId,
+        asked: ReadObjects,
+    ) -> Result<Vec<u8>, RequestError>;
 
     /// Writes what a session changed back into the directory that it began with: all of it or
     /// nothing. What programs run or obey by themselves has to be accepted.

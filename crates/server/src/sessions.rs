@@ -239,6 +239,24 @@ pub(crate) async fn resume(
     woken(&server, &session).await
 }
 
+/// Has all that was said summarised before the model is asked again.
+#[utoipa::path(post, path = "/v1/sessions/{id}/compact",
+    operation_id = "compact_session", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 202, description = "It is written down, and done before the next answer"),
+        ChangeProblems,
+    ))]
+pub(crate) async fn compact(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+) -> Result<StatusCode, RequestError> {
+    let session = server.session(&person, &session, AccessAction::Speak).await?;
+    server.parts.engine.compact(&session, &person.name).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
 /// Ends a session for good, and deletes its sandbox.
 #[utoipa::path(post, path = "/v1/sessions/{id}/cancel",
     operation_id = "cancel_session", tag = "sessions",

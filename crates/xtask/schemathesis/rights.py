@@ -26,6 +26,7 @@ BODIES = {
     "explain_rules": {"action": "execute", "resource": "sandbox"},
     "fork_sandbox": {},
     "fork_session": {},
+    "read_objects": {},
     "revert_entry": {"path": NOTES, "to": 1},
     "rewind_session": {},
     "rotate_secret": {"value": "another-value"},

@@ -6,9 +6,11 @@ mod branch;
 mod delivery;
 mod durable;
 mod ending;
+mod objects;
 mod since;
 
 use outrigger_agent::{SessionId, Spec, State};
+use outrigger_api::ReadObjects;
 use outrigger_engine::Engine;
 use outrigger_engine::workspace::{self, Changes};
 use outrigger_repository::{Change, Rules};
@@ -27,7 +29,7 @@ use crate::waiting::{self, PendingApproval};
 use crate::{limits, notify, session};
 
 pub(crate) use back::Back;
-use branch::CommittedWork;
+pub(crate) use branch::{CommittedWork, give as make_branch};
 pub(crate) use delivery::Delivery;
 pub(crate) use durable::write;
 pub(crate) use ending::{ending, next, waits};
@@ -102,7 +104,7 @@ impl Finish<'_> {
         Delivery { paths, session, back, source: None }.keep(patch).map(drop)
     }
 
-    /// Makes what was committed a branch, and says so. Nothing where nothing was.
+    /// Makes what was committed a branch. Nothing where nothing was.
     pub(super) async fn branch(
         &self,
         state: &State,
@@ -111,10 +113,16 @@ impl Finish<'_> {
     ) -> Outcome<Option<CommittedWork>> {
         let source = state.spec().and_then(|spec| spec.workspace.as_ref());
         let Some(source) = source.map(|it| Path::new(&it.source)) else { return Ok(None) };
-        let (session, sandbox) = (self.session, self.sandbox(state).await?);
-        let made = branch::give(session, sandbox.as_deref(), (source, changes), screen).await?;
-        made.iter().for_each(|made| made.tell(screen));
-        Ok(made)
+        let ask = async |asked| self.objects(state, &asked).await;
+        make_branch(self.session, ask, (source, changes), screen).await
+    }
+
+    /// What was committed in the first sandbox: HEAD and objects, as git there prints them.
+    pub(crate) async fn objects(&self, state: &State, asked: &ReadObjects) -> Outcome<Vec<u8>> {
+        match self.sandbox(state).await? {
+            Some(sandbox) => objects::objects(&*sandbox, asked).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The sandbox whose changes come out, if it is still there.

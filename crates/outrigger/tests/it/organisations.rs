@@ -77,8 +77,10 @@ fn need(operation: &str) -> Need {
         "set_secret" | "revoke_secret" | "rotate_secret" => Need::Anywhere(Administer),
         "get_session" | "audit_session" | "get_changes" | "get_patch" | "get_change_archive"
         | "list_checkpoints" | "explain_effect" | "list_events" | "list_files" | "get_file"
-        | "read_journal" | "follow_session" => Need::Session(View),
-        "send_message" | "interrupt_session" | "resume_session" => Need::Session(Speak),
+        | "read_journal" | "read_objects" | "follow_session" => Need::Session(View),
+        "send_message" | "interrupt_session" | "resume_session" | "compact_session" => {
+            Need::Session(Speak)
+        }
         "apply_changes" | "cancel_session" | "fork_session" | "rewind_session"
         | "share_session" => Need::Session(Manage),
         "get_approval" | "answer_approval" => Need::Question,
@@ -124,6 +126,7 @@ fn body(operation: &str) -> Option<Value> {
         | "create_sandbox"
         | "fork_sandbox"
         | "fork_session"
+        | "read_objects"
         | "rewind_session"
         | "suspend_sandbox"
         | "take_snapshot"

@@ -79,7 +79,14 @@ fn a_conversation_is_as_on_one_machine() {
     tmux.say("/fork", "goes on where SESSION stands");
     tmux.say("/sessions", "/sessions NAME goes on with one");
     assert_eq!(laptop.world.sessions().len(), 2);
-    tmux.say("/branch", "is for sessions of this machine alone");
+    tmux.say("/branch", "no branch was made: it has no commit yet");
+    tmux.say("/compact", "to be summarised before the next answer");
+    let sessions = laptop.world.sessions();
+    let asked = |session: &Value| {
+        let events = laptop.world.events(session["session"].as_str().unwrap());
+        events.iter().any(|event| event["compaction_requested"]["by"] == "person:ada")
+    };
+    assert_eq!(sessions.iter().filter(|session| asked(session)).count(), 1);
     tmux.say("/new", "the next message begins another session");
 }
 

@@ -22,7 +22,7 @@ night = ["person:noa"]
 const NAMES: [&str; 8] = ["ada", "bob", "vic", "ann", "abe", "lea", "uli", "noa"];
 
 /// What each address of a session is for. One that is not here fails the test.
-const ACTIONS: [(&str, &str, AccessAction); 20] = [
+const ACTIONS: [(&str, &str, AccessAction); 22] = [
     ("get", "", AccessAction::View),
     ("get", "/audit", AccessAction::View),
     ("get", "/changes", AccessAction::View),
@@ -35,7 +35,9 @@ const ACTIONS: [(&str, &str, AccessAction); 20] = [
     ("get", "/files/content", AccessAction::View),
     ("get", "/journal", AccessAction::View),
     ("get", "/stream", AccessAction::View),
+    ("post", "/objects", AccessAction::View),
     ("post", "/messages", AccessAction::Speak),
+    ("post", "/compact", AccessAction::Speak),
     ("post", "/interrupt", AccessAction::Speak),
     ("post", "/resume", AccessAction::Speak),
     ("post", "/apply", AccessAction::Manage),

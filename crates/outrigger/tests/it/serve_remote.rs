@@ -120,6 +120,31 @@ fn the_history_of_a_repository_is_sent_and_no_hook() {
 }
 
 #[test]
+fn what_was_committed_at_the_server_becomes_a_branch() {
+    let laptop = laptop(&[
+        "mkdir deep && echo n > deep/new && git add . && git commit -qm Second; echo x >> file",
+    ]);
+    let git = |args: &[&str]| laptop.world.git(&laptop.dir, args);
+    git(&["commit", "--quiet", "-m", "First"]);
+    let object = laptop.run(0, &["--branch", "Commit.", "--json"]).json();
+    let name = format!("outrigger/{}", laptop.session());
+    let branch = json!({ "name": name, "commits": 1, "hazards": [], "uncommitted": ["file"] });
+    assert_eq!(object["branch"], branch);
+    assert_eq!(git(&["log", "--format=%s", &name]), "Second\nFirst\n");
+    git(&["fsck", "--strict", "--full"]);
+    assert_eq!(laptop.file(), "one\n", "the files stay as they are");
+    // What else the session changed is written back when that is said.
+    laptop.world.ran(0, &["sessions", "apply", &laptop.session()]);
+    assert_eq!(laptop.file(), "one\nx\n");
+    // Names of objects alone come to git in the sandbox.
+    let path = format!("/v1/sessions/{}/objects", laptop.session());
+    let (key, asked) = (laptop.served.key("ada"), ["--json", r#"{"known":["--all"]}"#]);
+    let (status, told) = laptop.served.with_key(&key, &asked, &path);
+    let detail = told["detail"].as_str().unwrap_or_default();
+    assert!(status == 400 && detail.contains("is no id of an object of git"), "{status} {told}");
+}
+
+#[test]
 fn a_directory_is_sent_worked_on_and_comes_back() {
     let first = "cat AGENTS.md; ls -a; echo two >> file; mkdir src; echo n > src/new";
     let laptop = laptop(&[first, "echo three >> file"]);

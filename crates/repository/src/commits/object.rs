@@ -66,8 +66,9 @@ impl ObjectId {
         Self::of(ObjectKind::Blob, contents)
     }
 
-    /// From 40 hexadecimal digits.
-    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+    /// From 40 hexadecimal digits. Nothing for anything else.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
         let digit = |byte: u8| match byte {
             b'0'..=b'9' => Some(byte - b'0'),
             b'a'..=b'f' => Some(byte - b'a' + 10),

@@ -52,7 +52,8 @@ fn word(world: &World, line: &str, stdin: &[u8]) -> String {
 fn first(world: &World, target: &CommitTarget) -> Vec<u8> {
     let line = "git rev-parse HEAD; git rev-list --objects --no-object-names --ignore-missing \
         --stdin HEAD | git cat-file --batch";
-    inside(world, line, &target.known())
+    let known: String = target.known().iter().map(|tip| format!("^{tip}\n")).collect();
+    inside(world, line, known.as_bytes())
 }
 
 fn judged(

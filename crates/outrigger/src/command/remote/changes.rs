@@ -1,15 +1,16 @@
 //! What a server's session changed: shown, and written back on this machine.
 
 use outrigger_agent::{Seq, SessionId, State};
-use outrigger_api::{AppliedChanges, ApplyChanges, ProblemCode};
+use outrigger_api::{AppliedChanges, ApplyChanges, ProblemCode, ReadObjects};
 use outrigger_client::Error;
 use outrigger_engine::workspace::Changes;
+use outrigger_repository::Change;
 use serde_json::json;
 use std::path::Path;
 
-use super::connection::{Remote, cut_off, not_there};
+use super::connection::{Remote, cut_off};
 use super::follow::{OnInterrupt, follow};
-use crate::command::finish::{Back, Delivery, next, waits, write};
+use crate::command::finish::{Back, CommittedWork, Delivery, make_branch, next, waits, write};
 use crate::command::sessions::{Diff, WriteBack, print_patch};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{AcceptPolicy, Apply};
@@ -25,17 +26,19 @@ pub(super) async fn diff(remote: &Remote, asked: Diff) -> Outcome<u8> {
 
 /// Writes the changes back into the directory that the session began with, here or at the server.
 pub(super) async fn apply(remote: &Remote, asked: WriteBack) -> Outcome<u8> {
-    if asked.branch {
-        return Err(not_there("--branch"));
-    }
     let session = remote.find(&asked.session).await?.root();
     let state = remote.state(&session).await?;
     let mut screen = Screen::new(asked.output);
     if let Some(dir) = remote.source(&session) {
         let policy = if asked.all { AcceptPolicy::All } else { AcceptPolicy::Usual };
-        let said = Apply { apply: Some(policy), branch: false };
+        let said = Apply { apply: Some(policy).filter(|_| !asked.branch), branch: asked.branch };
         let back = Back::settle(&remote.kept, &session, said)?;
         return finish(remote, &session, &state, (back, Some(&dir)), &mut screen).await;
+    }
+    if asked.branch {
+        let text = format!("session {session} began with no directory that was sent from here");
+        return Err(Failure::new(Kind::Usage, text)
+            .hint("A branch is made in the repository that was sent."));
     }
     let path = format!("/v1/sessions/{session}/apply");
     let accepted = ApplyChanges { accept_hazards: asked.all };
@@ -72,14 +75,30 @@ pub(super) async fn finish(
         Some(failure) => delivery.tell_waiting(state, &waiting, failure, screen),
         None => {
             let changes = screen.during("fetching the changes", changes(remote, session)).await?;
-            let no_branch = async |_: &[_]| Ok(None);
-            delivery.deliver(state, changes, no_branch, screen).await
+            let screen = &*screen;
+            let commits = async |changes: &[Change]| match source {
+                Some(dir) => branch(remote, session, (dir, changes), screen).await,
+                None => Ok(None),
+            };
+            delivery.deliver(state, changes, commits, screen).await
         }
     };
     let next = next(state, session, &waiting)
         .unwrap_or_else(|| format!("outrigger sessions say {session} \"...\""));
     screen.note(Tone::Detail, Totals::of(state).line(session, &next));
     done
+}
+
+/// Makes what was committed at the server a branch of the repository that was sent.
+pub(super) async fn branch(
+    remote: &Remote,
+    session: &SessionId,
+    back: (&Path, &[Change]),
+    screen: &Screen,
+) -> Outcome<Option<CommittedWork>> {
+    let path = format!("/v1/sessions/{session}/objects");
+    let ask = async |asked: ReadObjects| Ok(remote.client.post_bytes(&path, &asked).await?);
+    make_branch(session, ask, back, screen).await
 }
 
 /// The changes; nothing if there is no sandbox any more that could have any. Then the patch
@@ -111,9 +130,6 @@ pub(super) async fn drive(
     apply: Apply,
     screen: &mut Screen,
 ) -> Outcome<u8> {
-    if apply.branch {
-        return Err(not_there("--branch"));
-    }
     let back = Back::settle(&remote.kept, session, apply)?;
     let watching = follow(remote, session, after, OnInterrupt::StopTurn, screen);
     let state = Box::pin(watching).await?;

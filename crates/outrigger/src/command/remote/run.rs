@@ -83,7 +83,6 @@ fn can_be_sent(run: &Run) -> Outcome {
         ("--include", !run.include.is_empty()),
         ("--name", run.name.is_some()),
         ("--picture", !run.shown.picture.is_empty()),
-        ("--branch", run.apply.branch),
         ("--script", script.is_some()),
     ];
     match said.into_iter().find(|(_, is_said)| *is_said) {

@@ -5,11 +5,12 @@ use outrigger_agent::{SessionId, State};
 use outrigger_api::{CheckpointInfo, ForkSession, RewindSession, SessionInfo, WorkspaceChanges};
 use outrigger_engine::EgressQuestion;
 use outrigger_repository::Change;
+use serde_json::json;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::changes::changes;
+use super::changes::{branch, changes};
 use super::connection::{Remote, named, not_there};
 use crate::command::converse::source::{
     OpenedTalk, SessionControl, SessionSource, SessionWork, WorkspaceDiff,
@@ -17,6 +18,7 @@ use crate::command::converse::source::{
 use crate::command::converse::went_back;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::network::{HostChoice, Words, shown};
+use crate::show::Screen;
 use crate::show::row::Row;
 
 /// A server's session, to be worked on.
@@ -85,14 +87,17 @@ impl SessionWork for RemoteWork {
     }
 
     async fn branch(&self) -> Outcome<Vec<Row>> {
-        Err(not_there("a branch"))
+        let (dir, changes) = (self.source().await?, self.changes().await?);
+        let screen = Screen::keeping();
+        branch(&self.remote, &self.session, (&dir, &changes), &screen).await?;
+        Ok(screen.kept())
     }
 }
 
 #[async_trait(?Send)]
 impl SessionControl for RemoteWork {
     async fn compact(&self) -> Outcome {
-        Err(not_there("/compact"))
+        Ok(self.remote.client.command(&self.path("compact"), &json!({})).await?)
     }
 
     async fn fork(&self) -> Outcome<SessionId> {

@@ -4,7 +4,9 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use outrigger_agent::{Seq, SessionId, State};
-use outrigger_api::{AppliedChanges, ApplyChanges, CheckpointInfo, FileContent, FileList};
+use outrigger_api::{
+    AppliedChanges, ApplyChanges, CheckpointInfo, FileContent, FileList, ReadObjects,
+};
 use outrigger_engine::{Engine, SessionCheckpoint};
 use outrigger_repository::{Accept, Change};
 use outrigger_sandbox::Sandbox;
@@ -93,6 +95,15 @@ impl Disks {
         let (changes, scratch) = (changes?, self.context.paths.scratch());
         let written = outrigger_repository::write_changes(&changes, &scratch);
         written.map_err(|error| repository::failed(&scratch, &error))
+    }
+
+    /// What was committed in the sandbox that the directory was copied into.
+    async fn committed(&self, session: &SessionId, asked: &ReadObjects) -> Outcome<Vec<u8>> {
+        let quiet = self.host.quiet(session).await?;
+        let state = quiet.engine.state(session).await?;
+        let objects = self.context.finish(&quiet.engine, session).objects(&state, asked).await;
+        quiet.rest(session).await;
+        objects
     }
 
     /// What changed in the sandbox of a session that stays as it is meanwhile.
@@ -226,6 +237,17 @@ impl SessionChanges for Disks {
     async fn change_archive(&self, session: &SessionId) -> Result<File, RequestError> {
         let (disks, session) = (self.clone(), session.clone());
         self.jobs.ask(move || async move { disks.archived(&session).await }.boxed_local()).await
+    }
+
+    async fn objects(
+        &self,
+        session: &SessionId,
+        asked: ReadObjects,
+    ) -> Result<Vec<u8>, RequestError> {
+        let (disks, session) = (self.clone(), session.clone());
+        self.jobs
+            .ask(move || async move { disks.committed(&session, &asked).await }.boxed_local())
+            .await
     }
 
     async fn apply(
