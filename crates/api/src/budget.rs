@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 /// Accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct AccountList {
-    /// The organisation's, and one's own.
+    /// The organisation's and one's own; all of them for who administers the organisation.
     pub data: Vec<AccountInfo>,
 }
 
@@ -61,4 +61,65 @@ pub struct AccountStopInfo {
     pub reason: String,
     /// When.
     pub at_ms: u64,
+}
+
+/// Says what an account may spend, and whether anything starts for it. What is not said stays as
+/// it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SetAccount {
+    /// What was set before is taken away first.
+    pub clear: bool,
+    /// How long its limits hold before it is counted anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period: Option<AccountPeriod>,
+    /// What can't be passed.
+    pub limit: AccountLimits,
+    /// From where on a person is asked.
+    pub soft: AccountLimits,
+    /// Nothing further starts for it, and what runs is interrupted; or things may start again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<bool>,
+    /// Why it is stopped, for whoever is stopped by it.
+    #[schema(max_length = 1_000)]
+    pub reason: String,
+}
+
+/// The most of each thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AccountLimits {
+    /// Model calls and tool calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
+    pub steps: Option<u64>,
+    /// Tokens, input and output together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
+    pub tokens: Option<u64>,
+    /// What models cost: thousand millions are a US dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
+    pub money_nanos: Option<u64>,
+    /// Milliseconds that model calls and tool calls take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
+    pub wall_ms: Option<u64>,
+    /// Milliseconds of processor time that commands take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
+    pub cpu_ms: Option<u64>,
+    /// Bytes that leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
+    pub egress_bytes: Option<u64>,
+}
+
+/// An account as it stands behind a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChangedAccount {
+    /// The account.
+    pub account: AccountInfo,
+    /// The sessions that were interrupted, because it was stopped.
+    pub interrupted: Vec<String>,
 }

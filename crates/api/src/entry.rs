@@ -14,6 +14,9 @@ pub struct EntryInfo {
     pub revision: u64,
     /// Size of a file.
     pub bytes: u64,
+    /// SHA-256 of what is in a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// When it was changed last.
     pub modified_ms: u64,
     /// Whether a sandbox may execute it.
@@ -43,6 +46,9 @@ pub struct EntryVersion {
     pub state: EntryVersionState,
     /// Size of a file.
     pub bytes: u64,
+    /// SHA-256 of what was in a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// For whom it was written.
     pub author: String,
     /// Through what.
@@ -55,6 +61,9 @@ pub struct EntryVersion {
     /// In which session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// By which event of its journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
     /// What sticks to it, for example that others had a hand in it.
     #[serde(default)]
     pub labels: Vec<String>,
@@ -163,6 +172,9 @@ pub struct EntryLine {
     /// In which session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// By which event of its journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
     /// When.
     pub at_ms: u64,
 }

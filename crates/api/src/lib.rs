@@ -39,7 +39,10 @@ pub use agent::{
 };
 pub use approval::{AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview};
 pub use audit::AuditReport;
-pub use budget::{AccountInfo, AccountList, AccountPeriod, AccountStopInfo, MeasureInfo};
+pub use budget::{
+    AccountInfo, AccountLimits, AccountList, AccountPeriod, AccountStopInfo, ChangedAccount,
+    MeasureInfo, SetAccount,
+};
 pub use changes::{
     AppliedChanges, ApplyChanges, ChangedFile, FileChangeKind, ReadObjects, WorkspaceChanges,
 };
@@ -77,7 +80,7 @@ pub use sandbox::{
     SnapshotInfo, SnapshotList, SuspendDepth, SuspendSandbox, TakeSnapshot, TemplateInfo,
     TemplateList,
 };
-pub use secret::{RotateSecret, SecretInfo, SecretList, SetSecret};
+pub use secret::{RotateSecret, SecretGrant, SecretInfo, SecretList, SetSecret};
 pub use session::{
     AttachedText, BusyAction, CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup,
     SessionInfo, SessionLimits, SessionList, UsageInfo,

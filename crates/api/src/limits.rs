@@ -30,3 +30,5 @@ pub const SANDBOX_IDLE_SECONDS_DEFAULT: u64 = 900;
 pub const PAGE_FLOWS_MAX: u32 = 200;
 /// Flows that it has where nobody says how many.
 pub const PAGE_FLOWS_DEFAULT: u32 = 50;
+/// What a limit of an account is at most: the largest whole number of JSON.
+pub const ACCOUNT_LIMIT_MAX: u64 = (1 << 53) - 1;

@@ -20,6 +20,40 @@ pub struct SecretInfo {
     pub ends_ms: Option<u64>,
     /// Where it is sent, in a few words each.
     pub places: Vec<String>,
+    /// Where it is sent, in full. Nowhere for one that signs what others send.
+    #[serde(default)]
+    pub grants: Vec<SecretGrant>,
+}
+
+/// One place that a secret is sent to, and how. Nothing in a list means all, where it limits a
+/// request, and none, where it is a place in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct SecretGrant {
+    /// A host, `*.example.com` for those beneath it, or an address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The methods that it is sent with.
+    pub methods: Vec<String>,
+    /// The paths that it is sent to, `*` for any characters.
+    pub paths: Vec<String>,
+    /// Each `name=value` that the query of a request must have.
+    pub required_queries: Vec<String>,
+    /// The headers that it is sent in; none: `authorization`, and any whose whole value it is.
+    pub headers: Vec<String>,
+    /// The parameters of the query that it may be.
+    pub queries: Vec<String>,
+    /// The fields of a body that it may be.
+    pub fields: Vec<String>,
+    /// What in an answer is a secret, too.
+    pub mints: Vec<String>,
+    /// The key of AWS that requests are signed by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aws_key_id: Option<String>,
+    /// What may be pushed, where it is a repository: names of refs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refs: Option<Vec<String>>,
 }
 
 /// All secrets.
@@ -56,9 +90,13 @@ pub struct SetSecret {
     pub fields: Vec<String>,
     /// What has this name in a JSON answer is a secret, too.
     pub mints: Vec<String>,
+    /// It is the secret of this key of AWS: requests are signed with it, and it is not sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aws_key_id: Option<String>,
     /// It is what another system signs its messages to webhooks with. It is sent nowhere.
     pub webhook: bool,
     /// It stops being sent after so many days, from 1 to 36,500.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 36_500)]
     pub days: Option<u64>,
 }

@@ -3,7 +3,7 @@
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use outrigger_api::{ProblemDetails, UploadedWorkspace};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,6 +22,35 @@ pub struct ServerClient {
     http: reqwest::Client,
     base: Url,
     authorization: HeaderValue,
+}
+
+/// What one saw where something is changed: if it stands otherwise by then, nothing is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeenRevision {
+    /// Nothing was there.
+    Nothing,
+    /// It was at this one.
+    At(u64),
+}
+
+impl SeenRevision {
+    fn said(self, request: RequestBuilder) -> RequestBuilder {
+        match self {
+            Self::Nothing => request.header(IF_NONE_MATCH, "*"),
+            Self::At(revision) => request.header(IF_MATCH, format!("\"{revision}\"")),
+        }
+    }
+}
+
+/// A path with what stands behind the question mark, written as it has to be.
+///
+/// # Panics
+/// Never: the address is one.
+#[must_use]
+pub fn with_query(path: &str, query: &[(&str, &str)]) -> String {
+    let mut url = Url::parse("http://server").expect("it is an address");
+    url.query_pairs_mut().extend_pairs(query);
+    format!("{path}?{}", url.query().unwrap_or_default())
 }
 
 impl ServerClient {
@@ -146,6 +175,52 @@ impl ServerClient {
         body: &impl Serialize,
     ) -> Result<T, Error> {
         self.read(self.request(Method::PUT, path).json(body)).await
+    }
+
+    /// Puts something in the place of what one saw, and reads the answer.
+    ///
+    /// # Errors
+    /// What goes wrong; a problem where it stands otherwise by now.
+    pub async fn put_over<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        seen: SeenRevision,
+        body: &impl Serialize,
+    ) -> Result<T, Error> {
+        self.read(seen.said(self.request(Method::PUT, path)).json(body)).await
+    }
+
+    /// Sends something that changes what one saw, and reads the answer.
+    ///
+    /// # Errors
+    /// As [`Self::put_over`].
+    pub async fn post_over<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        seen: SeenRevision,
+        body: &impl Serialize,
+    ) -> Result<T, Error> {
+        self.read(seen.said(self.request(Method::POST, path)).json(body)).await
+    }
+
+    /// Removes what one saw, and reads the answer.
+    ///
+    /// # Errors
+    /// As [`Self::put_over`].
+    pub async fn delete_seen<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        seen: SeenRevision,
+    ) -> Result<T, Error> {
+        self.read(seen.said(self.request(Method::DELETE, path))).await
+    }
+
+    /// Removes something.
+    ///
+    /// # Errors
+    /// What goes wrong.
+    pub async fn delete(&self, path: &str) -> Result<(), Error> {
+        self.sent(self.request(Method::DELETE, path)).await.map(drop)
     }
 
     /// Sends the archive of a directory. It is compressed on the way.

@@ -12,6 +12,6 @@ mod error;
 mod follow;
 pub mod limits;
 
-pub use client::ServerClient;
+pub use client::{SeenRevision, ServerClient, with_query};
 pub use error::Error;
 pub use follow::StreamFrame;

@@ -41,7 +41,7 @@ pub enum AccessAction {
     Start,
     /// Change memory and skills, and accept what is proposed for them.
     WriteMemory,
-    /// Set secrets.
+    /// Set secrets, and say what may be spent.
     Administer,
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn denied(action: AccessAction) -> RequestError {
         AccessAction::Manage => "write back, fork, take back, end or share this, nor drive it",
         AccessAction::Start => "begin sessions or make sandboxes",
         AccessAction::WriteMemory => "change memory",
-        AccessAction::Administer => "set secrets",
+        AccessAction::Administer => "administer this: secrets, and what may be spent",
     };
     let hint = match action {
         AccessAction::Speak | AccessAction::Answer => {

@@ -2,12 +2,12 @@
 
 mod account;
 mod approval;
-mod entry;
+pub mod entry;
 mod event;
 mod session;
 mod share;
 
-pub(crate) use account::{account, measure};
+pub(crate) use account::{account, limit, measure, period};
 pub(crate) use approval::{approval, approvals, changes_file};
 pub(crate) use entry::{entry, line, proposal, version};
 pub(crate) use event::{event, flow};

@@ -63,6 +63,7 @@ mod traces;
 mod workspaces;
 
 pub use agent_catalog::{AgentCatalog, HeaderMap, WebhookMessage};
+pub use convert::entry as entries;
 pub use convert::when_busy;
 pub use disks::{FilePreview, SessionChanges, SessionDisks, TakenChanges};
 pub use error::RequestError;

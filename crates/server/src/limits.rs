@@ -77,3 +77,7 @@ pub const METRIC_NAMES_MAX: usize = 200;
 pub const REQUEST_ID_CHARS_MAX: usize = 64;
 /// How often a journal is read for a page of what was reached.
 pub const EGRESS_READS_MAX: usize = 100;
+/// Of the reason for which an account is stopped.
+pub const STOP_REASON_CHARS_MAX: usize = 1_000;
+/// Sessions that are looked at at once, where an account is stopped.
+pub const STOP_PAGE_SESSIONS: usize = 1_000;

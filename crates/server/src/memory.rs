@@ -91,7 +91,7 @@ pub(crate) struct SearchQuery {
     limit: Option<usize>,
 }
 
-/// What is in a folder.
+/// What is in a folder; a file lists itself.
 #[utoipa::path(get, path = "/v1/memory",
     operation_id = "list_entries", tag = "memory", params(FolderQuery), responses(
     (status = 200, body = EntryList),
@@ -112,7 +112,14 @@ pub(crate) async fn list(
     };
     let mut data = Vec::new();
     for root in roots {
-        let found = list_all(&*server.parts.entries, &scope, &root, query.recursive).await;
+        let found = match list_all(&*server.parts.entries, &scope, &root, query.recursive).await {
+            // A file lists itself.
+            Err(Error::NotFolder) => {
+                let node = server.parts.entries.stat(&scope, &root).await;
+                node.map(|node| vec![(root.path.clone(), node)])
+            }
+            found => found,
+        };
         let found = found.map_err(|error| failed(&root, error))?.into_iter();
         data.extend(
             found.map(|(path, node)| convert::entry(&EntryAddress { path, ..root.clone() }, &node)),

@@ -96,6 +96,7 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(agents::list))
         .routes(routes!(agents::write))
         .routes(routes!(budgets::list))
+        .routes(routes!(budgets::set))
         .routes(routes!(metrics::scrape))
         .routes(routes!(people::share))
         .routes(routes!(people::list))

@@ -33,6 +33,7 @@ BODIES = {
     "send_webhook": {"issue": 1},
     "run_command": {"shell": "true"},
     "send_message": {"text": "Hello"},
+    "set_account": {"limit": {"steps": 1000000000}},
     "set_secret": {"value": "another-value", "for": ["api.example.com"]},
     "share_session": {"with": "person:bob", "access": "take_part"},
     "suspend_sandbox": {},

@@ -11,13 +11,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::memory::MemoryContext;
+use super::memory::edit::Written;
 use crate::agents;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::paths::Paths;
 use crate::session::now_ms;
-use crate::show::{self, Tone, inert};
+use crate::show::{self, Screen, Tone, inert};
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -74,22 +75,37 @@ async fn list(paths: &Paths, memory: &MemoryContext) -> Outcome {
         (name.clone(), "configuration".to_owned(), Ok(file.description.clone().unwrap_or_default()))
     });
     rows.extend(configured);
-    if memory.json {
-        let data: Vec<_> = rows
+    let lines = rows.into_iter().map(|(name, place, what)| AgentLine { name, place, what });
+    print_agents(&lines.collect::<Vec<_>>(), memory.output)
+}
+
+/// An agent in a list.
+pub(super) struct AgentLine {
+    pub(super) name: String,
+    /// Where it is kept, as sessions see it, or `configuration`.
+    pub(super) place: String,
+    /// What it is for, or why it can't be started.
+    pub(super) what: Result<String, String>,
+}
+
+pub(super) fn print_agents(agents: &[AgentLine], output: Output) -> Outcome {
+    if output.json.is_some() {
+        let data: Vec<_> = agents
             .iter()
-            .map(|(name, place, what)| {
+            .map(|AgentLine { name, place, what }| {
                 let (description, problem) = (what.as_ref().ok(), what.as_ref().err());
                 json!({ "name": name, "place": place, "description": description, "problem": problem })
             })
             .collect();
         return show::line(&json!({ "type": "agents", "agents": data }));
     }
-    for (name, place, what) in &rows {
+    for AgentLine { name, place, what } in agents {
         let (Ok(text) | Err(text)) = what;
         show::row(&inert(&format!("{name:<32}  {place:<44}  {text}")))?;
     }
-    if rows.is_empty() {
-        memory.screen.note(Tone::Detail, "there is no agent yet: `outrigger agents set NAME FILE`");
+    if agents.is_empty() {
+        let text = "there is no agent yet: `outrigger agents set NAME FILE`";
+        Screen::new(output).note(Tone::Detail, text);
     }
     Ok(())
 }
@@ -116,24 +132,40 @@ async fn set(memory: &MemoryContext, name: &str, file: &Path, to: &str) -> Outco
     };
     let change = ChangeRequest::Write { at: at.clone(), expected, file: EntryFile::of(text) };
     let done = memory.submit(change, Attribution::person(now_ms())).await;
-    let said = match done.map_err(|error| memory.failed(&at, error))? {
+    let kept = match done.map_err(|error| memory.failed(&at, error))? {
         Submission::Changed(made) => {
-            let revision = made.version().map_or(0, |version| version.revision);
-            format!("● {name} is kept as {} (r{revision})", path_of(&at))
+            Written::Revision(made.version().map_or(0, |version| version.revision))
         }
-        Submission::Proposed(id) => {
-            format!("● {name} is proposed: `outrigger memory proposals {}`", id.0)
+        Submission::Proposed(id) => Written::Proposed(id.0),
+    };
+    told(name, &path_of(&at), kept, memory.output)
+}
+
+/// Says what became of a definition.
+pub(super) fn told(name: &str, path: &str, kept: Written, output: Output) -> Outcome {
+    let said = match kept {
+        Written::Revision(revision) => format!("● {name} is kept as {path} (r{revision})"),
+        Written::Proposed(number) => {
+            format!("● {name} is proposed: `outrigger memory proposals show {number}`")
+        }
+        Written::Conflict => {
+            let text = format!("{path} was changed meanwhile");
+            return Err(
+                Failure::new(Kind::Conflict, text).hint("The same command again writes it.")
+            );
         }
     };
-    memory.screen.note(Tone::Good, &said);
-    memory.screen.note(Tone::Detail, format!("  `outrigger run --agent {name}` starts it"));
-    if memory.json {
-        show::line(&json!({ "type": "agent", "name": name, "path": path_of(&at) }))?;
+    let screen = Screen::new(output);
+    screen.note(Tone::Good, &said);
+    screen.note(Tone::Detail, format!("  `outrigger run --agent {name}` starts it"));
+    if output.json.is_some() {
+        show::line(&json!({ "type": "agent", "name": name, "path": path }))?;
     }
     Ok(())
 }
 
-fn read(file: &Path) -> Outcome<String> {
+/// What a file or standard input says.
+pub(super) fn read(file: &Path) -> Outcome<String> {
     let mut text = String::new();
     let read = match file.to_str() {
         Some("-") => std::io::stdin().read_to_string(&mut text),

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use outrigger_agent::{AccountId, Amounts, Limit, Measure, SessionId, State};
 use outrigger_engine::Engine;
-use outrigger_store::{Account, AccountStop, Period, SessionRow, Terms, TermsChange};
+use outrigger_store::{Account, AccountStop, Journal, Period, SessionRow, Terms, TermsChange};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
@@ -137,18 +137,26 @@ pub(crate) async fn execute(paths: &Paths, asked: Budget) -> Outcome<u8> {
     }
 }
 
-async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
-    let store = compose::store(paths).await?;
-    let Set { steps, tokens, seconds, cpu_seconds, egress_bytes, .. } = asked;
-    let amounts = [steps, tokens, seconds, cpu_seconds, egress_bytes];
-    let limit = config::limit(amounts, asked.dollars);
-    let soft = [None, asked.soft_tokens, None, None, None];
-    let soft = config::limit(soft, asked.soft_dollars);
-    let terms = Terms { limit, soft, period: asked.per.map(Into::into), stopped: None };
-    if terms == Terms::default() && !asked.clear {
-        return Err(Failure::new(Kind::Usage, "nothing was said that could be set")
-            .hint("For example `outrigger budget set user:local --dollars 20 --per month`."));
+impl Set {
+    /// What is set; an error where nothing is.
+    pub(super) fn terms(&self) -> Outcome<Terms> {
+        let Self { steps, tokens, seconds, cpu_seconds, egress_bytes, .. } = *self;
+        let amounts = [steps, tokens, seconds, cpu_seconds, egress_bytes];
+        let limit = config::limit(amounts, self.dollars);
+        let soft = [None, self.soft_tokens, None, None, None];
+        let soft = config::limit(soft, self.soft_dollars);
+        let terms = Terms { limit, soft, period: self.per.map(Into::into), stopped: None };
+        if terms == Terms::default() && !self.clear {
+            return Err(Failure::new(Kind::Usage, "nothing was said that could be set")
+                .hint("For example `outrigger budget set user:local --dollars 20 --per month`."));
+        }
+        Ok(terms)
     }
+}
+
+async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
+    let terms = asked.terms()?;
+    let store = compose::store(paths).await?;
     if asked.clear {
         store.accounts.set_terms(&asked.account, TermsChange::Clear).await?;
     }
@@ -177,10 +185,14 @@ async fn uncharged(store: &Store, account: &AccountId, screen: &Screen) -> Outco
 }
 
 fn changed(account: &Account, what: &str, output: Output) -> Outcome<u8> {
+    tell_changed(&AccountLine::of(account, account.terms.clone(), now_ms()), what, output)
+}
+
+pub(super) fn tell_changed(account: &AccountLine, what: &str, output: Output) -> Outcome<u8> {
     let screen = Screen::new(output);
     screen.note(Tone::Good, format!("● {} {what}", account.account));
     if output.json.is_some() {
-        let mut object = of_account(account, &account.terms, now_ms());
+        let mut object = account.object();
         object["type"] = json!("account");
         show::line(&object)?;
     }
@@ -280,25 +292,69 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
     }
     let clerk = compose::clerk(paths, &config, &store)?;
     let left_behind = abandoned::release(&store, &clerk).await?;
-    let usual = config.usual();
-    let now_ms = now_ms();
+    let (usual, now_ms) = (config.usual(), now_ms());
     let accounts = store.accounts.accounts().await?;
-    let accounts: Vec<(Account, Terms)> = accounts
-        .into_iter()
-        .map(|account| {
-            let terms = account.terms.or(usual.of(&account.account));
-            (account, terms)
-        })
+    let accounts: Vec<AccountLine> = accounts
+        .iter()
+        .map(|it| AccountLine::of(it, it.terms.or(usual.of(&it.account)), now_ms))
         .collect();
-    let rows = store.journal.sessions(None, limits::BUDGET_SESSIONS_MAX).await?;
+    let sessions = newest(&*store.journal).await?;
+    print_budget(&accounts, &sessions, &left_behind, output)
+}
+
+/// An account as it is shown.
+pub(super) struct AccountLine {
+    pub(super) account: String,
+    pub(super) terms: Terms,
+    pub(super) spent: Amounts,
+    /// In all periods; nothing where that is not told.
+    pub(super) spent_ever: Option<Amounts>,
+    pub(super) reserved: Amounts,
+}
+
+impl AccountLine {
+    fn of(account: &Account, terms: Terms, now_ms: u64) -> Self {
+        Self {
+            account: account.account.to_string(),
+            spent: account.spent_now(terms.period, now_ms),
+            spent_ever: Some(account.spent),
+            reserved: account.reserved,
+            terms,
+        }
+    }
+
+    fn object(&self) -> Value {
+        json!({
+            "account": self.account,
+            "limit": self.terms.limit,
+            "soft": self.terms.soft,
+            "per": self.terms.period,
+            "stopped": self.terms.stopped,
+            "spent": self.spent,
+            "spent_ever": self.spent_ever,
+            "reserved": self.reserved,
+        })
+    }
+}
+
+/// The newest sessions, as they stand.
+pub(super) async fn newest(journal: &dyn Journal) -> Outcome<Vec<(SessionRow, State)>> {
     let mut sessions = Vec::new();
-    for row in rows {
-        let state = session::fold(&*store.journal, &row.session).await?;
+    for row in journal.sessions(None, limits::BUDGET_SESSIONS_MAX).await? {
+        let state = session::fold(journal, &row.session).await?;
         sessions.push((row, state));
     }
+    Ok(sessions)
+}
+
+pub(super) fn print_budget(
+    accounts: &[AccountLine],
+    sessions: &[(SessionRow, State)],
+    left_behind: &[SessionId],
+    output: Output,
+) -> Outcome<u8> {
     if output.json.is_some() {
-        let accounts: Vec<_> =
-            accounts.iter().map(|(account, terms)| of_account(account, terms, now_ms)).collect();
+        let accounts: Vec<_> = accounts.iter().map(AccountLine::object).collect();
         let sessions: Vec<_> = sessions.iter().map(|(row, state)| of_session(row, state)).collect();
         let left: Vec<_> = left_behind.iter().map(SessionId::as_str).collect();
         show::line(&json!({
@@ -309,7 +365,7 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
         }))?;
         return Ok(0);
     }
-    for (account, terms) in &accounts {
+    for AccountLine { account, terms, spent, reserved, .. } in accounts {
         let stopped = terms.stopped.as_ref().map_or_else(String::new, |stopped| {
             let since = show::when(stopped.at_ms);
             format!("  stopped by {} since {since} {}", stopped.by, stopped.reason)
@@ -319,11 +375,9 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
             Some(Period::Day) => "  per day",
             Some(Period::Month) => "  per month",
         };
-        let title = format!("{}{per}{stopped}", account.account);
-        let spent = account.spent_now(terms.period, now_ms);
-        bars(&title, spent, account.reserved, terms.limit, terms.soft)?;
+        bars(&format!("{account}{per}{stopped}"), *spent, *reserved, terms.limit, terms.soft)?;
     }
-    for (row, state) in &sessions {
+    for (row, state) in sessions {
         let title = format!("session {}  {}", row.session, state.status());
         bars(&title, state.spent(), state.reserved(), state.budget(), state.soft())?;
     }
@@ -365,19 +419,6 @@ async fn recount(paths: &Paths, config: &Config, store: &Store) -> Outcome {
         outrigger_engine::recharge(&engine, &session).await?;
     }
     Ok(())
-}
-
-fn of_account(account: &Account, terms: &Terms, now_ms: u64) -> Value {
-    json!({
-        "account": account.account.as_str(),
-        "limit": terms.limit,
-        "soft": terms.soft,
-        "per": terms.period,
-        "stopped": terms.stopped,
-        "spent": account.spent_now(terms.period, now_ms),
-        "spent_ever": account.spent,
-        "reserved": account.reserved,
-    })
 }
 
 fn of_session(row: &SessionRow, state: &State) -> Value {

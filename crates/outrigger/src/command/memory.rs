@@ -2,18 +2,18 @@
 
 mod change;
 mod context;
-mod edit;
+pub(crate) mod edit;
 mod list;
 mod past;
+pub(crate) mod print;
 mod proposals;
 mod redact;
 mod scope;
-mod version;
 
 use clap::{Args, Subcommand, value_parser};
+use outrigger_server::entries::version;
 use outrigger_store::entries::{ChangeRequest, EntryFile, EntryPrecondition, Error, Which};
-use serde_json::json;
-use std::io::{IsTerminal, Read, Write};
+use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -22,12 +22,12 @@ use crate::flags::Output;
 use crate::limits;
 use crate::paths::Paths;
 use crate::session::now_ms;
-use crate::show;
 use change::make;
-use proposals::Proposals;
+use edit::OwnFile;
+use print::print_contents;
+pub(crate) use proposals::Proposals;
 use redact::DerivedFlag;
 use scope::Scope;
-use version::version;
 
 pub(super) use context::MemoryContext;
 
@@ -218,7 +218,10 @@ pub(crate) async fn execute(paths: &Paths, asked: Memory) -> Outcome<u8> {
     match asked {
         Memory::Ls { path, recursive, .. } => list::ls(&memory, path.as_deref(), recursive).await?,
         Memory::Cat { at, revision, .. } => cat(&memory, &at.path, revision).await?,
-        Memory::Edit { at, message, .. } => edit::edit(&memory, &at.path, message).await?,
+        Memory::Edit { at, message, output } => {
+            let file = OwnFile { memory: &memory, at: memory.place(&at.path)? };
+            edit::edit(&file, (message, &memory.keys), output).await?;
+        }
         Memory::Put { at, from, replaces, review_in, message, .. } => {
             let bytes = given(from.as_deref())?;
             let review_by_ms = review_in.map(|days| now_ms() + days * limits::DAY_MS);
@@ -260,7 +263,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Memory) -> Outcome<u8> {
 }
 
 /// What is written, from a file or from standard input.
-fn given(from: Option<&Path>) -> Outcome<Vec<u8>> {
+pub(super) fn given(from: Option<&Path>) -> Outcome<Vec<u8>> {
     let most = outrigger_store::limits::ENTRY_BYTES_MAX;
     let mut bytes = Vec::new();
     let named = from.filter(|path| *path != Path::new("-"));
@@ -281,22 +284,7 @@ fn given(from: Option<&Path>) -> Outcome<Vec<u8>> {
 async fn cat(memory: &MemoryContext, path: &str, revision: Option<u64>) -> Outcome {
     let at = memory.place(path)?;
     let read = memory.read(&at, revision).await?;
-    if memory.json {
-        let text = String::from_utf8_lossy(&read.bytes);
-        let mut object = version(&read.version);
-        object["type"] = json!("contents");
-        object["text"] = json!(text);
-        return show::line(&object);
-    }
-    let mut out = std::io::stdout().lock();
-    // Whoever reads it on a terminal is not to be written to by whoever wrote it.
-    let bytes = match out.is_terminal() {
-        true => show::inert(&String::from_utf8_lossy(&read.bytes)).into_bytes(),
-        false => read.bytes,
-    };
-    out.write_all(&bytes)
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::from_error(Kind::Storage, &error))
+    print_contents(&version(&read.version), read.bytes, memory.output)
 }
 
 async fn remove(memory: &MemoryContext, path: &str) -> Outcome {

@@ -3,14 +3,18 @@
 //! Owns what is asked of the server for each verb. Journals come as they are kept, so that what
 //! is shown of a session, and how, is the same code as for one of this machine.
 
+mod agents;
 mod approvals;
+mod budget;
 mod changes;
 mod connection;
 mod conversation;
 mod follow;
 mod journal;
+mod memory;
 mod questions;
 mod run;
+mod secrets;
 mod session_work;
 mod sessions;
 mod talk;
@@ -42,6 +46,10 @@ pub(super) async fn execute(paths: &Paths, client: ServerClient, command: Comman
         Command::Sessions(Sessions::Diff(asked)) => changes::diff(remote, asked).await,
         Command::Sessions(Sessions::Apply(asked)) => changes::apply(remote, asked).await,
         Command::Sessions(asked) => Box::pin(sessions::execute(remote, asked)).await,
+        Command::Agents(asked) => agents::execute(remote, asked).await,
+        Command::Budget(asked) => budget::execute(remote, asked).await,
+        Command::Memory(asked) => memory::execute(remote, asked).await,
+        Command::Secrets(asked) => secrets::execute(remote, asked).await,
         _ => Err(not_there("this command")),
     }
 }

@@ -1,14 +1,15 @@
 //! `outrigger secrets`: what commands may use and never see.
 
 use clap::{Args, Subcommand};
-use outrigger_gate::{SealedSecret, SecretValue};
+use outrigger_api::{SecretGrant, SecretInfo, SetSecret};
 use serde_json::{Value, json};
+use zeroize::Zeroizing;
 
 use crate::compose;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::flags::Output;
 use crate::limits;
-use crate::network::{self, KeptSecret, SecretKeeper, SecretUse, secret_value};
+use crate::network::{self, SecretKeeper, SecretUse, secret_value};
 use crate::paths::Paths;
 use crate::session::{self, now_ms};
 use crate::show::{self, Screen, Tone, inert};
@@ -112,146 +113,153 @@ impl Secrets {
 pub(crate) async fn execute(paths: &Paths, asked: Secrets) -> Outcome<u8> {
     let output = asked.output();
     match asked {
-        Secrets::Set(asked) => set(paths, *asked).await,
-        Secrets::Ls { .. } => ls(paths, output).await,
-        Secrets::Grants { name, .. } => grants(paths, &name, output).await,
-        Secrets::Rotate { name, .. } => rotate(paths, &name, output).await,
-        Secrets::Revoke { name, .. } => revoke(paths, &name, output).await,
+        Secrets::Set(asked) => {
+            let (name, said) = asked.said();
+            let terms = SecretUse::from(said.clone());
+            let terms = terms.terms(&name, said.days).map_err(|failure| example(failure, &name))?;
+            let value = secret_value(&name, hidden_value(&name, output).await?)?;
+            let store = compose::store(paths).await?;
+            let keeper = SecretKeeper::new(paths, &*store.database, session::WHO);
+            told_set(&keeper.set(terms, value).await?.into(), output)?;
+        }
+        Secrets::Ls { .. } => {
+            let store = compose::store(paths).await?;
+            let all = network::kept(&*store.database).await?.into_iter().map(Into::into);
+            print_secrets(&all.collect::<Vec<_>>(), output)?;
+        }
+        Secrets::Grants { name, .. } => {
+            let store = compose::store(paths).await?;
+            let keeper = SecretKeeper::new(paths, &*store.database, session::WHO);
+            print_grants(&keeper.existing(&name).await?.into(), output)?;
+        }
+        Secrets::Rotate { name, .. } => {
+            let store = compose::store(paths).await?;
+            let keeper = SecretKeeper::new(paths, &*store.database, session::WHO);
+            keeper.existing(&name).await?;
+            let value = secret_value(&name, hidden_value(&name, output).await?)?;
+            told_rotated(&keeper.rotate(&name, value).await?.into(), output)?;
+        }
+        Secrets::Revoke { name, .. } => {
+            let store = compose::store(paths).await?;
+            let keeper = SecretKeeper::new(paths, &*store.database, session::WHO);
+            told_revoked(&keeper.revoke(&name).await?.into(), output)?;
+        }
+    }
+    Ok(0)
+}
+
+impl Set {
+    /// Its name, and what is said of it; its value is asked for behind that.
+    pub(super) fn said(self) -> (String, SetSecret) {
+        let said = SetSecret {
+            value: String::new(),
+            hosts: self.places,
+            git: self.git,
+            branches: self.branch,
+            fetch_only: self.fetch_only,
+            methods: self.method,
+            headers: self.header,
+            queries: self.query,
+            fields: self.field,
+            mints: self.mints,
+            aws_key_id: self.aws,
+            webhook: self.webhook,
+            days: self.days,
+        };
+        (self.name, said)
     }
 }
 
-async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
-    let output = asked.output;
-    let (name, days) = (asked.name.clone(), asked.days);
-    let terms = SecretUse::from(asked).terms(&name, days).map_err(|failure| {
-        failure
-            .hint(format!("To a service: `outrigger secrets set {name} --for api.example.com`."))
-            .hint(format!("To a repository: `outrigger secrets set {name} --git https://github.com/OWNER/NAME`."))
-    })?;
-    let value = hidden_value(&name, output).await?;
-    let store = compose::store(paths).await?;
-    let keeper = SecretKeeper::new(paths, &*store.database, session::WHO);
-    let kept = keeper.set(terms, value).await?;
-    if kept.sealed.terms.verifies && kept.sealed.terms.places.is_empty() {
+/// How it is said where a secret is sent.
+pub(super) fn example(failure: Failure, name: &str) -> Failure {
+    failure
+        .hint(format!("To a service: `outrigger secrets set {name} --for api.example.com`."))
+        .hint(format!(
+            "To a repository: `outrigger secrets set {name} --git https://github.com/OWNER/NAME`."
+        ))
+}
+
+/// The value, which nothing shows.
+pub(super) async fn hidden_value(name: &str, output: Output) -> Outcome<Zeroizing<String>> {
+    let prompt = (!output.quiet).then(|| format!("the value of {name} (it is not shown): "));
+    hidden_line(prompt).await
+}
+
+pub(super) fn told_set(secret: &SecretInfo, output: Output) -> Outcome {
+    let name = &secret.name;
+    if secret.grants.is_empty() {
         let text = format!("● {name} is kept, and verifies what is sent to webhooks that name it");
-        told(&kept, &text, output)?;
-        return Ok(0);
+        return told(secret, &text, output);
     }
-    let text = format!("● {name} is kept, and sent to {} alone", places_of(&kept.sealed));
-    told(&kept, &text, output)?;
+    told(secret, &format!("● {name} is kept, and sent to {} alone", places_of(secret)), output)?;
     let hint = format!(
         "  commands use it with `outrigger run --secret {name}`, or `/net secret:{name}` in a conversation"
     );
     Screen::new(output).note(Tone::Detail, hint);
-    Ok(0)
+    Ok(())
 }
 
-impl From<Set> for SecretUse {
-    fn from(set: Set) -> Self {
-        Self {
-            hosts: set.places,
-            git: set.git,
-            branches: set.branch,
-            fetch_only: set.fetch_only,
-            methods: set.method,
-            headers: set.header,
-            queries: set.query,
-            fields: set.field,
-            mints: set.mints,
-            aws_key_id: set.aws,
-            webhook: set.webhook,
-        }
-    }
+pub(super) fn told_rotated(secret: &SecretInfo, output: Output) -> Outcome {
+    told(secret, &format!("● {} has another value now", secret.name), output)
 }
 
-/// The value, which nothing shows.
-async fn hidden_value(name: &str, output: Output) -> Outcome<SecretValue> {
-    let prompt = (!output.quiet).then(|| format!("the value of {name} (it is not shown): "));
-    secret_value(name, hidden_line(prompt).await?)
+pub(super) fn told_revoked(secret: &SecretInfo, output: Output) -> Outcome {
+    let text = format!("● {} is forgotten, and sent nowhere any more", secret.name);
+    told(secret, &text, output)
 }
 
-async fn rotate(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
-    let store = compose::store(paths).await?;
-    let keeper = SecretKeeper::new(paths, &*store.database, session::WHO);
-    keeper.existing(name).await?;
-    let kept = keeper.rotate(name, hidden_value(name, output).await?).await?;
-    told(&kept, &format!("● {name} has another value now"), output)?;
-    Ok(0)
-}
-
-async fn revoke(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
-    let store = compose::store(paths).await?;
-    let kept = SecretKeeper::new(paths, &*store.database, session::WHO).revoke(name).await?;
-    told(&kept, &format!("● {name} is forgotten, and sent nowhere any more"), output)?;
-    Ok(0)
-}
-
-async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
-    let store = compose::store(paths).await?;
-    let all = network::kept(&*store.database).await?;
+pub(super) fn print_secrets(all: &[SecretInfo], output: Output) -> Outcome {
     if output.json.is_some() {
         let secrets: Vec<Value> = all.iter().map(object).collect();
-        show::line(&json!({ "type": "secrets", "secrets": secrets }))?;
-        return Ok(0);
+        return show::line(&json!({ "type": "secrets", "secrets": secrets }));
     }
-    let width = all.iter().map(|secret| secret.stored.name.len()).max().unwrap_or(0);
-    for secret in &all {
-        let name = &secret.stored.name;
-        let set = show::when(secret.stored.changed_ms);
-        let ends = ends(&secret.sealed);
-        show::row(&format!("{name:width$}  set {set}{ends}  {}", places_of(&secret.sealed)))?;
+    let width = all.iter().map(|secret| secret.name.len()).max().unwrap_or(0);
+    for secret in all {
+        let name = &secret.name;
+        let set = show::when(secret.changed_ms);
+        show::row(&format!("{name:width$}  set {set}{}  {}", ends(secret), places_of(secret)))?;
     }
     if all.is_empty() {
         let text = "no secrets; `outrigger secrets set NAME --for HOST` keeps one";
         Screen::new(output).note(Tone::Detail, text);
     }
-    Ok(0)
+    Ok(())
 }
 
-async fn grants(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
-    let store = compose::store(paths).await?;
-    let kept = SecretKeeper::new(paths, &*store.database, session::WHO).existing(name).await?;
+pub(super) fn print_grants(secret: &SecretInfo, output: Output) -> Outcome {
     if output.json.is_some() {
-        show::line(&object(&kept))?;
-        return Ok(0);
+        return show::line(&object(secret));
     }
-    for place in &kept.sealed.terms.places {
-        let grant = &place.grant;
-        let or = |all: &[String], none: &str| match all.is_empty() {
-            true => none.to_owned(),
-            false => all.join(" "),
-        };
-        let methods = or(&grant.methods, "any method");
-        let paths = or(&grant.paths, "any path");
-        let mut row = format!("{}:{}  {methods}  {paths}", grant.host, grant.port);
-        if !grant.queries.is_empty() {
-            row.push_str(&format!("  ?{}", grant.queries.join("&")));
-        }
-        if !place.headers.is_empty() {
-            row.push_str(&format!("  in {}", place.headers.join(", ")));
-        }
-        if !place.fields.is_empty() {
-            row.push_str(&format!("  as field {}", place.fields.join(", ")));
-        }
-        if !place.mints.is_empty() {
-            row.push_str(&format!("  answered with {}", place.mints.join(", ")));
-        }
-        if let Some(id) = &place.aws_key_id {
-            row.push_str(&format!("  signing as {id}"));
-        }
-        if !place.queries.is_empty() {
-            row.push_str(&format!("  as ?{}=", place.queries.join("=, ?")));
-        }
-        if let Some(refs) = place.refs.as_ref().filter(|refs| !refs.is_empty()) {
-            row.push_str(&format!("  pushing {}", refs.join(" ")));
-        }
-        show::row(&inert(&row))?;
-    }
-    Ok(0)
+    secret.grants.iter().try_for_each(|grant| show::row(&inert(&row(grant))))
 }
 
-fn ends(secret: &SealedSecret) -> String {
-    match secret.terms.ends_ms {
+/// A place in a line.
+fn row(grant: &SecretGrant) -> String {
+    let or = |all: &[String], none: &str| match all.is_empty() {
+        true => none.to_owned(),
+        false => all.join(" "),
+    };
+    let methods = or(&grant.methods, "any method");
+    let paths = or(&grant.paths, "any path");
+    let mut row = format!("{}:{}  {methods}  {paths}", grant.host, grant.port);
+    let mut more = |before: &str, all: &[String], between: &str| {
+        if !all.is_empty() {
+            row.push_str(&format!("  {before}{}", all.join(between)));
+        }
+    };
+    more("?", &grant.required_queries, "&");
+    more("in ", &grant.headers, ", ");
+    more("as field ", &grant.fields, ", ");
+    more("answered with ", &grant.mints, ", ");
+    more("signing as ", grant.aws_key_id.as_slice(), "");
+    let queries: Vec<String> = grant.queries.iter().map(|name| format!("?{name}=")).collect();
+    more("as ", &queries, ", ");
+    more("pushing ", grant.refs.as_deref().unwrap_or_default(), " ");
+    row
+}
+
+fn ends(secret: &SecretInfo) -> String {
+    match secret.ends_ms {
         None => String::new(),
         Some(ends) if ends <= now_ms() => "  ended".to_owned(),
         Some(ends) => format!("  until {}", show::when(ends)),
@@ -259,24 +267,17 @@ fn ends(secret: &SealedSecret) -> String {
 }
 
 /// Where it is sent, in a few words.
-fn places_of(secret: &SealedSecret) -> String {
-    inert(&network::places_of(secret).join(", "))
+fn places_of(secret: &SecretInfo) -> String {
+    inert(&secret.places.join(", "))
 }
 
-fn object(secret: &KeptSecret) -> Value {
-    let KeptSecret { stored, sealed } = secret;
-    json!({
-        "type": "secret",
-        "name": stored.name,
-        "set_by": stored.set_by,
-        "created_ms": stored.created_ms,
-        "changed_ms": stored.changed_ms,
-        "ends_ms": sealed.terms.ends_ms,
-        "places": sealed.terms.places,
-    })
+fn object(secret: &SecretInfo) -> Value {
+    let mut object = json!(secret);
+    object["type"] = json!("secret");
+    object
 }
 
-fn told(secret: &KeptSecret, text: &str, output: Output) -> Outcome {
+fn told(secret: &SecretInfo, text: &str, output: Output) -> Outcome {
     Screen::new(output).note(Tone::Good, text);
     if output.json.is_some() {
         show::line(&object(secret))?;

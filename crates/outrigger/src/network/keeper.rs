@@ -109,7 +109,7 @@ fn failed(error: outrigger_gate::Error) -> Failure {
 }
 
 /// Where a secret is sent, in a few words each.
-pub(crate) fn places_of(secret: &SealedSecret) -> Vec<String> {
+pub(super) fn places_of(secret: &SealedSecret) -> Vec<String> {
     let places = &secret.terms.places;
     let mut all = Vec::new();
     if secret.terms.verifies {

@@ -64,6 +64,7 @@ mod serve_oidc;
 mod serve_people;
 mod serve_remote;
 mod serve_sandboxes;
+mod serve_verbs;
 mod sessions;
 mod skills;
 mod sockets;

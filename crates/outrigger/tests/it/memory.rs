@@ -123,7 +123,11 @@ fn without_a_terminal_and_without_an_editor_nothing_is_opened() {
     world.put("notes.md", "one\n");
     let ran = world.ran(2, &["memory", "edit", "notes.md"]);
     assert!(ran.stderr.contains("EDITOR is not set"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("outrigger memory put notes.md FILE"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("outrigger memory put /memory/user/notes.md FILE"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(ran.stdout, "");
 }
 

@@ -74,7 +74,9 @@ fn need(operation: &str) -> Need {
         "write_agent" | "write_entry" | "remove_entry" | "revert_entry" | "answer_proposal" => {
             Need::Anywhere(WriteMemory)
         }
-        "set_secret" | "revoke_secret" | "rotate_secret" => Need::Anywhere(Administer),
+        "set_account" | "set_secret" | "revoke_secret" | "rotate_secret" => {
+            Need::Anywhere(Administer)
+        }
         "get_session" | "audit_session" | "get_changes" | "get_patch" | "get_change_archive"
         | "list_checkpoints" | "explain_effect" | "list_events" | "list_files" | "get_file"
         | "read_journal" | "read_objects" | "follow_session" => Need::Session(View),
@@ -117,6 +119,7 @@ fn body(operation: &str) -> Option<Value> {
         "revert_entry" => json!({ "path": NOTES, "to": 1 }),
         "rotate_secret" => json!({ "value": "another-value" }),
         "run_command" => json!({ "shell": "true" }),
+        "set_account" => json!({ "limit": { "steps": 1_000_000_000 } }),
         "set_secret" => json!({ "value": "another-value", "for": ["api.example.com"] }),
         "share_session" => json!({ "with": "person:uli", "access": "none" }),
         "type_to_command" => json!({ "text": "none" }),

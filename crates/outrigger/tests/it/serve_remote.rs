@@ -34,7 +34,7 @@ impl Laptop {
         laptop
     }
 
-    fn login(&self, person: &str, name: &str) -> Ran {
+    pub(crate) fn login(&self, person: &str, name: &str) -> Ran {
         login(&self.served, &self.world, person, name)
     }
 
@@ -299,7 +299,7 @@ fn what_is_wrong_is_told() {
     let ran = |code, args: &[&str]| laptop.world.ran(code, args).stderr;
     let listed = laptop.world.ran(0, &["context", "ls"]).stdout;
     assert!(listed.contains(&format!("* team  {}  person:ada", laptop.served.url)), "{listed}");
-    assert!(ran(2, &["memory", "ls"]).contains("--server local"));
+    assert!(ran(2, &["memory", "stale"]).contains("--server local"));
     assert!(ran(2, &["run", "--image", "x", "--dir", laptop.dir(), "x"]).contains("--image"));
     assert!(ran(3, &["--server", "https://nowhere.example", "inbox"]).contains("outrigger login"));
     assert!(ran(4, &["attach", "nobody"]).contains("nobody"));

@@ -1,7 +1,7 @@
 //! An account, with what holds for it.
 
-use outrigger_agent::Measure;
-use outrigger_api::{AccountInfo, AccountPeriod, AccountStopInfo, MeasureInfo};
+use outrigger_agent::{Limit, Measure};
+use outrigger_api::{AccountInfo, AccountLimits, AccountPeriod, AccountStopInfo, MeasureInfo};
 use outrigger_store::{Account, Period, Terms};
 
 pub(crate) fn account(account: &Account, terms: &Terms, now_ms: u64) -> AccountInfo {
@@ -37,5 +37,18 @@ pub(crate) fn measure(measure: Measure) -> &'static str {
         Measure::Wall => "wall_ms",
         Measure::Cpu => "cpu_ms",
         Measure::Egress => "egress_bytes",
+    }
+}
+
+/// What may be spent, as accounts have it.
+pub(crate) fn limit(said: AccountLimits) -> Limit {
+    let AccountLimits { steps, tokens, money_nanos, wall_ms, cpu_ms, egress_bytes } = said;
+    Limit { steps, tokens, money_nanos, wall_ms, cpu_ms, egress_bytes }
+}
+
+pub(crate) fn period(said: AccountPeriod) -> Period {
+    match said {
+        AccountPeriod::Day => Period::Day,
+        AccountPeriod::Month => Period::Month,
     }
 }

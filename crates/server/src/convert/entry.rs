@@ -9,12 +9,15 @@ use outrigger_store::entries::{
     BlameLine, ContentState, EntryAddress, EntryStat, EntryState, Proposal, Standing, Version, Via,
 };
 
-pub(crate) fn entry(at: &EntryAddress, node: &EntryStat) -> EntryInfo {
+/// An entry as it stands.
+#[must_use]
+pub fn entry(at: &EntryAddress, node: &EntryStat) -> EntryInfo {
     EntryInfo {
         path: path_of(at),
         folder: node.folder,
         revision: node.revision,
         bytes: node.bytes,
+        digest: node.digest.as_ref().map(|digest| digest.as_str().to_owned()),
         modified_ms: node.modified_ms,
         executable: node.executable,
         review_by_ms: node.review_by_ms,
@@ -22,11 +25,13 @@ pub(crate) fn entry(at: &EntryAddress, node: &EntryStat) -> EntryInfo {
     }
 }
 
-pub(crate) fn version(it: &Version) -> EntryVersion {
-    let (state, bytes) = match &it.state {
-        EntryState::File { bytes, .. } => (EntryVersionState::File, *bytes),
-        EntryState::Folder => (EntryVersionState::Folder, 0),
-        EntryState::Gone => (EntryVersionState::Removed, 0),
+/// A version of an entry.
+#[must_use]
+pub fn version(it: &Version) -> EntryVersion {
+    let (state, bytes, digest) = match &it.state {
+        EntryState::File { bytes, digest, .. } => (EntryVersionState::File, *bytes, Some(digest)),
+        EntryState::Folder => (EntryVersionState::Folder, 0, None),
+        EntryState::Gone => (EntryVersionState::Removed, 0, None),
     };
     let redacted = match &it.kept {
         ContentState::Redacted(redaction) => Some(EntryRedaction {
@@ -47,11 +52,13 @@ pub(crate) fn version(it: &Version) -> EntryVersion {
         revision: it.revision,
         state,
         bytes,
+        digest: digest.map(|digest| digest.as_str().to_owned()),
         author: it.author.to_string(),
         via,
         at_ms: it.by.at_ms,
         agent: it.by.agent.clone(),
         session: it.by.session.as_ref().map(ToString::to_string),
+        seq: it.by.seq.map(|seq| seq.0),
         labels: it.by.labels.iter().cloned().collect(),
         message: it.by.message.clone(),
         accepted_by: it.accepted_by.as_ref().map(ToString::to_string),
@@ -60,18 +67,23 @@ pub(crate) fn version(it: &Version) -> EntryVersion {
     }
 }
 
-pub(crate) fn line(it: BlameLine) -> EntryLine {
+/// A line of a file, and who wrote it.
+#[must_use]
+pub fn line(it: BlameLine) -> EntryLine {
     EntryLine {
         line: it.line,
         revision: it.revision,
         author: it.author.to_string(),
         agent: it.agent,
         session: it.session.map(|session| session.to_string()),
+        seq: it.seq.map(|seq| seq.0),
         at_ms: it.at_ms,
     }
 }
 
-pub(crate) fn proposal(it: &Proposal) -> ProposalInfo {
+/// A proposal, without what it would change.
+#[must_use]
+pub fn proposal(it: &Proposal) -> ProposalInfo {
     ProposalInfo {
         number: it.id.0,
         path: path_of(&it.at),

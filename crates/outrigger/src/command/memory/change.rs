@@ -1,13 +1,14 @@
 //! Changes of entries, each made by the person; proposed where a memory scope needs reviews.
 
 use outrigger_engine::path_of;
+use outrigger_server::entries::version;
 use outrigger_store::entries::{
-    Attribution, ChangeOutcome, ChangeRequest, EntryAddress, ProposalId, Submission,
+    Attribution, ChangeOutcome, ChangeRequest, EntryAddress, Submission,
 };
 use serde_json::json;
 
 use super::context::MemoryContext;
-use super::version::version;
+use super::print::print_proposed;
 use crate::exit::Outcome;
 use crate::session::now_ms;
 use crate::show::{self, Tone};
@@ -22,7 +23,7 @@ pub(super) async fn make(
     let by = Attribution { message, ..Attribution::person(now_ms()) };
     match memory.submit(change, by).await.map_err(|error| memory.failed(&at, error))? {
         Submission::Changed(made) => tell(memory, &made),
-        Submission::Proposed(id) => tell_proposed(memory, &at, id),
+        Submission::Proposed(id) => print_proposed(id.0, &path_of(&at), memory.output),
     }
 }
 
@@ -61,14 +62,4 @@ fn about(change: &ChangeRequest) -> EntryAddress {
         | ChangeRequest::Move { from: at, .. } => at.clone(),
         ChangeRequest::Prune { at, .. } => at.clone(),
     }
-}
-
-/// Says that a change waits for somebody to accept it.
-pub(super) fn tell_proposed(memory: &MemoryContext, at: &EntryAddress, id: ProposalId) -> Outcome {
-    if memory.json {
-        return show::line(&json!({ "type": "proposed", "number": id, "path": path_of(at) }));
-    }
-    let text = format!("● proposed as {id}: {} changes when somebody accepts it", path_of(at));
-    memory.screen.note(Tone::Good, text);
-    Ok(())
 }

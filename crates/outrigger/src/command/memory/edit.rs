@@ -11,85 +11,129 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::Command;
 
-use super::change::tell_proposed;
 use super::context::MemoryContext;
+use super::print::print_proposed;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::session::now_ms;
-use crate::show::{Tone, word};
+use crate::show::{Screen, Tone, word};
 
 /// Between the two texts of a conflict, as in git(1).
 const OURS: &str = "<<<<<<< yours\n";
 const MIDDLE: &str = "=======\n";
 const THEIRS: &str = ">>>>>>> what is there now\n";
 
-/// Opens a file until what comes of it is written, or nothing was changed.
-pub(super) async fn edit(memory: &MemoryContext, path: &str, message: Option<String>) -> Outcome {
-    let at = memory.place(path)?;
-    let editor = editor(path)?;
-    let (mut base, mut text) = current(memory, &at).await?;
-    // A program stays one when its text is another.
-    let before = memory.entries.stat(&memory.scope, &at).await;
-    let executable = before.is_ok_and(|before| before.executable);
+/// A file that is edited, wherever it is.
+pub(crate) trait EditedFile {
+    /// As sessions see it.
+    fn path(&self) -> String;
+
+    /// Which revision is there, 0 where nothing is, and what it says.
+    async fn current(&self) -> Outcome<(u64, Vec<u8>)>;
+
+    /// Puts a text in the place of that revision.
+    async fn write(&self, base: u64, text: Vec<u8>, message: Option<String>) -> Outcome<Written>;
+}
+
+/// What became of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It is this revision.
+    Revision(u64),
+    /// Somebody else has to accept it.
+    Proposed(u64),
+    /// It stands otherwise by now.
+    Conflict,
+}
+
+/// Opens a file until what comes of it is written, or nothing was changed. `keys`: the variables
+/// that hold keys, which are nobody's whom we start.
+pub(crate) async fn edit(
+    edited: &impl EditedFile,
+    (message, keys): (Option<String>, &BTreeSet<String>),
+    output: Output,
+) -> Outcome {
+    let (path, screen) = (edited.path(), Screen::new(output));
+    let editor = editor(&path)?;
+    let (mut base, mut text) = edited.current().await?;
     let folder = tempfile::tempdir().map_err(|error| Failure::from_error(Kind::Storage, &error))?;
     // The name tells an editor what kind of text it is.
-    let name = if at.path.name().is_empty() { "memory" } else { at.path.name() };
-    let file = folder.path().join(name);
+    let file = folder.path().join(path.rsplit('/').next().unwrap_or("memory"));
     loop {
         write(&file, &text)?;
-        open(&editor, &file, &memory.keys)?;
-        let edited = fs::read(&file).map_err(|error| Failure::from_error(Kind::Storage, &error))?;
-        if edited == text {
-            memory.screen.note(Tone::Detail, "nothing was changed");
+        open(&editor, &file, keys)?;
+        let now = fs::read(&file).map_err(|error| Failure::from_error(Kind::Storage, &error))?;
+        if now == text {
+            screen.note(Tone::Detail, "nothing was changed");
             return Ok(());
         }
-        let by = Attribution { message: message.clone(), ..Attribution::person(now_ms()) };
-        let change = ChangeRequest::Write {
-            at: at.clone(),
-            expected: base,
-            file: EntryFile { executable, ..EntryFile::of(edited.clone()) },
-        };
-        match memory.submit(change, by).await {
-            Err(Error::Conflict(_) | Error::Exists) => {
-                let kept = keep(&file, &at)?;
-                let (now, theirs) = current(memory, &at).await?;
+        match edited.write(base, now.clone(), message.clone()).await {
+            Ok(Written::Revision(revision)) => {
+                screen.note(Tone::Good, format!("● {path} is at revision {revision}"));
+                return Ok(());
+            }
+            Ok(Written::Proposed(number)) => return print_proposed(number, &path, output),
+            Ok(Written::Conflict) => {
+                let kept = keep(&file, &path)?;
+                let (newest, theirs) = edited.current().await?;
                 if !std::io::stdin().is_terminal() {
-                    let text = format!("{} was changed meanwhile", path_of(&at));
+                    let text = format!("{path} was changed meanwhile");
                     return Err(Failure::new(Kind::Conflict, text)
                         .hint(format!("What you wrote is in {kept}.")));
                 }
                 let note = format!(
-                    "! {} was changed meanwhile: bring both together (yours is also in {kept})",
-                    path_of(&at)
+                    "! {path} was changed meanwhile: bring both together (yours is also in {kept})"
                 );
-                memory.screen.note(Tone::Warning, note);
-                (base, text) = (now, both(&edited, &theirs));
+                screen.note(Tone::Warning, note);
+                (base, text) = (newest, both(&now, &theirs));
             }
-            Err(error) => {
-                let kept = keep(&file, &at)?;
-                return Err(memory
-                    .failed(&at, error)
-                    .hint(format!("What you wrote is in {kept}.")));
-            }
-            Ok(Submission::Proposed(id)) => return tell_proposed(memory, &at, id),
-            Ok(Submission::Changed(made)) => {
-                let revision = made.version().map_or(0, |version| version.revision);
-                let said = format!("● {} is at revision {revision}", path_of(&at));
-                memory.screen.note(Tone::Good, said);
-                return Ok(());
+            Err(failure) => {
+                let kept = keep(&file, &path)?;
+                return Err(failure.hint(format!("What you wrote is in {kept}.")));
             }
         }
     }
 }
 
-/// What is there, and what a change of it expects.
-async fn current(
-    memory: &MemoryContext,
-    at: &EntryAddress,
-) -> Outcome<(EntryPrecondition, Vec<u8>)> {
-    match memory.entries.read(&memory.scope, at, None).await {
-        Ok(read) => Ok((EntryPrecondition::Revision(read.version.revision), read.bytes)),
-        Err(Error::Absent) => Ok((EntryPrecondition::Absent, Vec::new())),
-        Err(error) => Err(memory.failed(at, error)),
+/// A file of this machine's store.
+pub(super) struct OwnFile<'a> {
+    pub(super) memory: &'a MemoryContext,
+    pub(super) at: EntryAddress,
+}
+
+impl EditedFile for OwnFile<'_> {
+    fn path(&self) -> String {
+        path_of(&self.at)
+    }
+
+    async fn current(&self) -> Outcome<(u64, Vec<u8>)> {
+        match self.memory.entries.read(&self.memory.scope, &self.at, None).await {
+            Ok(read) => Ok((read.version.revision, read.bytes)),
+            Err(Error::Absent) => Ok((0, Vec::new())),
+            Err(error) => Err(self.memory.failed(&self.at, error)),
+        }
+    }
+
+    async fn write(&self, base: u64, text: Vec<u8>, message: Option<String>) -> Outcome<Written> {
+        let Self { memory, at } = self;
+        let expected = match base {
+            0 => EntryPrecondition::Absent,
+            revision => EntryPrecondition::Revision(revision),
+        };
+        // A program stays one when its text is another.
+        let before = memory.entries.stat(&memory.scope, at).await;
+        let executable = before.is_ok_and(|before| before.executable);
+        let file = EntryFile { executable, ..EntryFile::of(text) };
+        let by = Attribution { message, ..Attribution::person(now_ms()) };
+        let change = ChangeRequest::Write { at: at.clone(), expected, file };
+        match memory.submit(change, by).await {
+            Ok(Submission::Proposed(id)) => Ok(Written::Proposed(id.0)),
+            Ok(Submission::Changed(made)) => {
+                Ok(Written::Revision(made.version().map_or(0, |version| version.revision)))
+            }
+            Err(Error::Conflict(_) | Error::Exists) => Ok(Written::Conflict),
+            Err(error) => Err(memory.failed(at, error)),
+        }
     }
 }
 
@@ -111,8 +155,8 @@ fn write(file: &Path, text: &[u8]) -> Outcome {
 }
 
 /// Keeps what somebody wrote where they find it again.
-fn keep(file: &Path, at: &EntryAddress) -> Outcome<String> {
-    let name = path_of(at).replace('/', "-");
+fn keep(file: &Path, path: &str) -> Outcome<String> {
+    let name = path.replace('/', "-");
     let kept =
         tempfile::Builder::new().prefix(&format!("outrigger{name}-")).tempfile().and_then(|kept| {
             fs::copy(file, kept.path())?;

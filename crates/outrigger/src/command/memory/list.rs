@@ -1,13 +1,13 @@
 //! `outrigger memory ls | search | stale`: entries, a line each.
 
-use outrigger_engine::path_of;
+use outrigger_api::EntryHit;
+use outrigger_server::entries::entry;
 use outrigger_store::entries::{self, EntryAddress, EntryPath, EntryStat, Error, Search};
-use serde_json::{Value, json};
 
 use super::context::MemoryContext;
+use super::print::{print_entries, print_hits};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session::now_ms;
-use crate::show::{self, Tone};
 
 pub(super) async fn ls(memory: &MemoryContext, path: Option<&str>, deep: bool) -> Outcome {
     let roots = match path {
@@ -35,28 +35,12 @@ pub(super) async fn ls(memory: &MemoryContext, path: Option<&str>, deep: bool) -
             }
         }
     }
-    show_nodes(memory, &listed, "nothing is there yet")
+    print(memory, &listed, "nothing is there yet")
 }
 
-fn show_nodes(memory: &MemoryContext, listed: &[(EntryAddress, EntryStat)], none: &str) -> Outcome {
-    if memory.json {
-        let entries: Vec<_> = listed.iter().map(|(place, node)| of_node(place, node)).collect();
-        return show::line(&json!({ "type": "entries", "entries": entries }));
-    }
-    for (place, it) in listed {
-        let path = show::inert(&path_of(place));
-        let when = show::when(it.modified_ms);
-        show::row(&match it.folder {
-            true => format!("{:>9}  {:>5}  {when}  {path}/", "", ""),
-            false => {
-                format!("{:>9}  {:>5}  {when}  {path}", it.bytes, format!("r{}", it.revision))
-            }
-        })?;
-    }
-    if listed.is_empty() {
-        memory.screen.note(Tone::Detail, none);
-    }
-    Ok(())
+fn print(memory: &MemoryContext, listed: &[(EntryAddress, EntryStat)], none: &str) -> Outcome {
+    let entries: Vec<_> = listed.iter().map(|(at, node)| entry(at, node)).collect();
+    print_entries(&entries, none, memory.output)
 }
 
 pub(super) async fn search(memory: &MemoryContext, words: String, limit: usize) -> Outcome {
@@ -66,25 +50,11 @@ pub(super) async fn search(memory: &MemoryContext, words: String, limit: usize) 
         Error::Store(source) => Failure::from(&source),
         other => Failure::new(Kind::Usage, other.to_string()),
     })?;
-    if memory.json {
-        let hits: Vec<_> = found
-            .iter()
-            .map(|hit| {
-                let mut object = of_node(&hit.place, &hit.node);
-                object["snippet"] = json!(hit.snippet);
-                object
-            })
-            .collect();
-        return show::line(&json!({ "type": "found", "entries": hits }));
-    }
-    for hit in &found {
-        show::row(&show::inert(&path_of(&hit.place)))?;
-        show::row(&format!("    {}", show::inert(&hit.snippet)))?;
-    }
-    if found.is_empty() {
-        memory.screen.note(Tone::Detail, "nothing has these words");
-    }
-    Ok(())
+    let hits: Vec<_> = found
+        .into_iter()
+        .map(|hit| EntryHit { entry: entry(&hit.place, &hit.node), snippet: hit.snippet })
+        .collect();
+    print_hits(&hits, memory.output)
 }
 
 pub(super) async fn stale(memory: &MemoryContext) -> Outcome {
@@ -96,19 +66,5 @@ pub(super) async fn stale(memory: &MemoryContext) -> Outcome {
         let entries = stale.entries.into_iter();
         listed.extend(entries.map(|(path, node)| (EntryAddress { path, ..root.clone() }, node)));
     }
-    show_nodes(memory, &listed, "nothing waits to be looked at again")
-}
-
-fn of_node(place: &EntryAddress, node: &EntryStat) -> Value {
-    json!({
-        "path": path_of(place),
-        "folder": node.folder,
-        "revision": node.revision,
-        "bytes": node.bytes,
-        "digest": node.digest,
-        "modified_ms": node.modified_ms,
-        "executable": node.executable,
-        "review_by_ms": node.review_by_ms,
-        "redacted": node.redacted,
-    })
+    print(memory, &listed, "nothing waits to be looked at again")
 }

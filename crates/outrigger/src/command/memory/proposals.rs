@@ -1,17 +1,18 @@
 //! `outrigger memory proposals`: changes that wait for somebody to accept them.
 
 use clap::Subcommand;
+use outrigger_api::{ProposalComment, ProposalDetails};
 use outrigger_engine::path_of;
+use outrigger_server::entries::proposal;
 use outrigger_store::entries::{
     Decision, EntryAddress, EntryPath, Error, Proposal, ProposalFilter, ProposalId, base_of,
 };
-use serde_json::{Value, json};
 
 use super::context::MemoryContext;
+use super::print::{print_decided, print_proposal, print_proposals};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::session::now_ms;
-use crate::show::{self, Screen, Tone};
 
 /// The verbs of proposals.
 #[derive(Debug, Subcommand)]
@@ -67,7 +68,7 @@ pub(crate) enum Proposals {
 }
 
 impl Proposals {
-    pub(super) fn output(&self) -> Output {
+    pub(crate) fn output(&self) -> Output {
         match self {
             Self::Ls { output, .. }
             | Self::Show { output, .. }
@@ -98,7 +99,7 @@ pub(super) async fn execute(memory: &MemoryContext, asked: Proposals) -> Outcome
             let id = ProposalId(number);
             let said = memory.reviews.comment(&memory.scope, id, text, now_ms()).await;
             said.map_err(|error| failed(number, error))?;
-            done(memory, number, "commented")
+            print_decided(number, "commented", memory.output)
         }
     }
 }
@@ -115,19 +116,11 @@ fn failed(number: u64, error: Error) -> Failure {
         .hint("`outrigger memory proposals ls` lists what waits.")
 }
 
-fn done(memory: &MemoryContext, number: u64, what: &str) -> Outcome {
-    if memory.json {
-        return show::line(&json!({ "type": "proposal", "number": number, "done": what }));
-    }
-    memory.screen.note(Tone::Good, format!("● proposal {number} {what}"));
-    Ok(())
-}
-
 async fn decide(memory: &MemoryContext, number: u64, decision: Decision, what: &str) -> Outcome {
     let decided =
         memory.reviews.decide(&memory.scope, ProposalId(number), decision, now_ms()).await;
     decided.map_err(|error| failed(number, error))?;
-    done(memory, number, what)
+    print_decided(number, what, memory.output)
 }
 
 async fn ls(memory: &MemoryContext, asked: ProposalFilter) -> Outcome {
@@ -138,25 +131,7 @@ async fn ls(memory: &MemoryContext, asked: ProposalFilter) -> Outcome {
         found.extend(page.map_err(|error| memory.failed(&root, error))?);
     }
     found.sort_by_key(|proposal| proposal.id);
-    if memory.json {
-        let all: Vec<_> = found.iter().map(of).collect();
-        return show::line(&json!({ "type": "proposals", "proposals": all }));
-    }
-    for it in &found {
-        show::row(&show::inert(&line(it)))?;
-    }
-    if found.is_empty() {
-        memory.screen.note(Tone::Detail, "nothing waits");
-    }
-    Ok(())
-}
-
-fn line(it: &Proposal) -> String {
-    let message = it.by.message.iter().map(|text| format!("  {text}"));
-    let session = it.by.session.iter().map(|session| format!("  in session {session}"));
-    let rest: String = session.chain(message).collect();
-    let (path, when) = (path_of(&it.at), show::when(it.by.at_ms));
-    format!("{:>4}  {:9}  {when}  {}  {path}{rest}", it.id.0, it.standing.to_string(), it.author)
+    print_proposals(&found.iter().map(proposal).collect::<Vec<_>>(), memory.output)
 }
 
 async fn show(memory: &MemoryContext, number: u64) -> Outcome {
@@ -169,38 +144,9 @@ async fn show(memory: &MemoryContext, number: u64) -> Outcome {
     let names = [format!("{path} r{}", it.base), format!("proposal {number}")];
     let diff = outrigger_repository::diff(&base, &after, [&names[0], &names[1]]);
     let diff = diff.unwrap_or_else(|| "the file is no text\n".to_owned());
-    if memory.json {
-        let mut object = of(&it);
-        object["type"] = json!("proposal");
-        object["diff"] = json!(diff);
-        object["comments"] = comments
-            .iter()
-            .map(|it| json!({ "author": it.author, "at_ms": it.at_ms, "text": it.text }))
-            .collect();
-        return show::line(&object);
-    }
-    show::row(&show::inert(&line(&it)))?;
-    Screen::on_stdout(memory.output).whole_diff(&diff);
-    for comment in &comments {
-        let (author, when) = (&comment.author, show::when(comment.at_ms));
-        show::row(&show::inert(&format!("{author}  {when}  {}", comment.text)))?;
-    }
-    Ok(())
-}
-
-fn of(it: &Proposal) -> Value {
-    json!({
-        "number": it.id,
-        "path": path_of(&it.at),
-        "base": it.base,
-        "removes": it.file.is_none(),
-        "author": it.author,
-        "session": it.by.session,
-        "at_ms": it.by.at_ms,
-        "message": it.by.message,
-        "standing": it.standing.to_string(),
-        "decided_by": it.decided.as_ref().map(|(who, _)| who),
-        "reason": it.reason,
-        "revision": it.revision,
-    })
+    let comments = comments
+        .into_iter()
+        .map(|it| ProposalComment { author: it.author.to_string(), at_ms: it.at_ms, text: it.text })
+        .collect();
+    print_proposal(&ProposalDetails { proposal: proposal(&it), diff, comments }, memory.output)
 }

@@ -12,7 +12,7 @@ use super::failure::told;
 use super::jobs::Jobs;
 use crate::exit::{Failure, Kind};
 use crate::limits;
-use crate::network::{self, KeptSecret, SecretKeeper, SecretUse, secret_value};
+use crate::network::{self, SecretKeeper, SecretUse, secret_value};
 
 /// Keeps the secrets of this installation.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl HostSecrets {
 impl SecretStore for HostSecrets {
     async fn list(&self) -> Result<Vec<SecretInfo>, RequestError> {
         let kept = network::kept(&*self.context.store.database).await.map_err(told)?;
-        Ok(kept.into_iter().map(info).collect())
+        Ok(kept.into_iter().map(Into::into).collect())
     }
 
     async fn set(
@@ -50,9 +50,9 @@ impl SecretStore for HostSecrets {
                     let text = format!("`days`: 1 to {}", limits::SECRET_DAYS_MAX);
                     return Err(Failure::new(Kind::Usage, text));
                 }
-                let terms = used(secret).terms(&name, days)?;
+                let terms = SecretUse::from(secret).terms(&name, days)?;
                 let keeper = SecretKeeper::new(&context.paths, &*context.store.database, &by);
-                keeper.set(terms, secret_value(&name, value)?).await.map(info)
+                keeper.set(terms, secret_value(&name, value)?).await.map(Into::into)
             }
             .boxed_local()
         };
@@ -72,7 +72,7 @@ impl SecretStore for HostSecrets {
                 keeper
                     .rotate(&name, secret_value(&name, Zeroizing::new(value.value))?)
                     .await
-                    .map(info)
+                    .map(Into::into)
             }
             .boxed_local()
         };
@@ -89,33 +89,5 @@ impl SecretStore for HostSecrets {
             .boxed_local()
         };
         self.jobs.ask(job).await
-    }
-}
-
-fn used(secret: SetSecret) -> SecretUse {
-    SecretUse {
-        hosts: secret.hosts,
-        git: secret.git,
-        branches: secret.branches,
-        fetch_only: secret.fetch_only,
-        methods: secret.methods,
-        headers: secret.headers,
-        queries: secret.queries,
-        fields: secret.fields,
-        mints: secret.mints,
-        aws_key_id: None,
-        webhook: secret.webhook,
-    }
-}
-
-fn info(secret: KeptSecret) -> SecretInfo {
-    let KeptSecret { stored, sealed } = secret;
-    SecretInfo {
-        places: network::places_of(&sealed),
-        name: stored.name,
-        set_by: stored.set_by,
-        created_ms: stored.created_ms,
-        changed_ms: stored.changed_ms,
-        ends_ms: sealed.terms.ends_ms,
     }
 }

@@ -1,0 +1,144 @@
+//! What a person keeps at a server, from the command line: memory, agents, secrets, budgets. The
+//! same verbs and the same `--json` as on one machine.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Stdio;
+
+use crate::serve_remote::{Laptop, laptop};
+use crate::support::{Ran, until};
+
+/// Runs a command that reads this from its standard input.
+fn fed(laptop: &Laptop, args: &[&str], text: &str) -> Ran {
+    let file = laptop.world.path("input");
+    fs::write(&file, text).unwrap();
+    let mut command = laptop.world.outrigger(args);
+    Ran::of(command.stdin(Stdio::from(fs::File::open(file).unwrap())).output().unwrap())
+}
+
+#[test]
+fn memory_is_read_and_changed() {
+    let laptop = laptop(&["true"]);
+    let ran = |code, args: &[&str]| laptop.world.ran(code, &[&["memory"], args].concat());
+    let told = fed(&laptop, &["memory", "put", "notes.md", "-m", "why"], "one\n").expect(0);
+    assert!(told.stderr.contains("/memory/user/notes.md is at revision 1"), "{}", told.stderr);
+    // What is there is replaced at the revision that is named, and no other.
+    let refused = fed(&laptop, &["memory", "put", "notes.md"], "two\n").expect(5);
+    assert!(refused.stderr.contains("notes.md"), "{}", refused.stderr);
+    let made =
+        fed(&laptop, &["memory", "put", "notes.md", "--replaces", "1", "--json"], "one\ntwo\n");
+    assert_eq!(made.expect(0).json()["versions"][0]["revision"], 2);
+    assert_eq!(ran(0, &["cat", "notes.md"]).stdout, "one\ntwo\n");
+    assert_eq!(ran(0, &["cat", "notes.md", "--revision", "1"]).stdout, "one\n");
+    let listed = ran(0, &["ls", "/memory/user", "--json"]).json();
+    assert_eq!(listed["entries"][0]["path"], "/memory/user/notes.md");
+    assert!(ran(0, &["ls", "notes.md"]).stdout.contains("r2"), "a file lists itself");
+    assert!(ran(0, &["search", "two"]).stdout.contains("/memory/user/notes.md"));
+    let history = ran(0, &["history", "notes.md"]).stdout;
+    assert!(history.contains("person:ada") && history.contains("why"), "{history}");
+    let blamed = ran(0, &["blame", "notes.md", "--json"]).json();
+    assert_eq!(blamed["lines"][1]["revision"], 2);
+    assert!(ran(0, &["diff", "notes.md"]).stdout.contains("+two"));
+    ran(0, &["revert", "notes.md", "--to", "1"]);
+    assert_eq!(ran(0, &["cat", "notes.md"]).stdout, "one\n");
+    let editor = laptop.world.path("editor");
+    fs::write(&editor, "echo mine >> \"$1\"\n").unwrap();
+    let mut edit = laptop.world.outrigger(&["memory", "edit", "notes.md"]);
+    edit.env("EDITOR", format!("sh {}", editor.display()));
+    assert!(Ran::of(edit.output().unwrap()).expect(0).stderr.contains("is at revision 4"));
+    assert_eq!(ran(0, &["cat", "notes.md"]).stdout, "one\nmine\n");
+    ran(0, &["rm", "notes.md"]);
+    ran(4, &["cat", "notes.md"]);
+    // What is the organisation's waits for somebody else.
+    let proposed = fed(&laptop, &["memory", "put", "/memory/organisation/a.md"], "all\n").expect(0);
+    assert!(proposed.stderr.contains("proposed as 1"), "{}", proposed.stderr);
+    assert!(ran(0, &["proposals", "ls"]).stdout.contains("/memory/organisation/a.md"));
+    assert!(ran(0, &["proposals", "show", "1"]).stdout.contains("+all"));
+    ran(12, &["proposals", "accept", "1"]);
+    ran(0, &["proposals", "withdraw", "1"]);
+    assert!(ran(0, &["proposals", "ls"]).stdout.is_empty());
+    assert!(ran(2, &["stale"]).stderr.contains("--server local"));
+    // None of it is on this machine.
+    let here = laptop.world.ran(0, &["--server", "local", "memory", "ls"]).stdout;
+    assert!(!here.contains("notes.md"), "{here}");
+}
+
+#[test]
+fn an_agent_is_kept_and_started() {
+    let laptop = laptop(&["true"]);
+    let definition = "description = \"Sweeps.\"\ntask = \"Sweep.\"\n";
+    let kept = fed(&laptop, &["agents", "set", "sweeper", "-"], definition).expect(0);
+    assert!(kept.stderr.contains("sweeper is kept as /agents/user/sweeper.toml (r1)"));
+    let agents = laptop.world.ran(0, &["agents", "ls", "--json"]).json();
+    assert_eq!(agents["agents"][0]["description"], "Sweeps.");
+    fed(&laptop, &["agents", "set", "sweeper", "-"], "nonsense = 1\n").expect(2);
+    laptop.world.ran(0, &["run", "--agent", "sweeper", "--dir", laptop.dir()]);
+    let opened = laptop.world.events(&laptop.session())[0]["opened"].clone();
+    assert_eq!(opened["role"]["agent"], "sweeper", "{opened}");
+}
+
+#[test]
+fn secrets_are_set_and_their_values_never_shown() {
+    let laptop = laptop(&["true"]);
+    let set = ["secrets", "set", "TOKEN", "--for", "api.example.com", "--method", "GET"];
+    let refused = fed(&laptop, &set, "ghp_0123456789abcdef").expect(12);
+    assert!(refused.stderr.contains("you may not administer"), "{}", refused.stderr);
+    laptop.login("local", "administrator").expect(0);
+    let ran = |code, args: &[&str]| laptop.world.ran(code, &[&["secrets"], args].concat());
+    let value = "ghp_0123456789abcdef";
+    let told = fed(&laptop, &set, &format!("{value}\n")).expect(0).stderr;
+    assert!(told.contains("TOKEN is kept, and sent to api.example.com alone"), "{told}");
+    fed(&laptop, &["secrets", "set", "TOKEN"], value).expect(2);
+    let listed = ran(0, &["ls", "--json"]).json();
+    let secret = &listed["secrets"][0];
+    assert_eq!((&secret["name"], &secret["set_by"]), (&json!("TOKEN"), &json!("person:local")));
+    assert_eq!(secret["grants"][0]["methods"], json!(["GET"]));
+    assert!(ran(0, &["grants", "TOKEN"]).stdout.contains("api.example.com:443  GET"));
+    fed(&laptop, &["secrets", "rotate", "TOKEN"], "ghp_fedcba9876543210").expect(0);
+    ran(0, &["revoke", "TOKEN"]);
+    ran(4, &["revoke", "TOKEN"]);
+    let everything = fs::read(laptop.served.world.harness().join("journal.db")).unwrap();
+    assert!(!everything.windows(value.len()).any(|part| part == value.as_bytes()));
+}
+
+#[test]
+fn what_may_be_spent_is_said_and_stopped() {
+    let laptop = laptop(&["sleep 600", "true"]);
+    laptop.login("local", "administrator").expect(0);
+    laptop.world.ran(0, &["context", "use", "team"]);
+    let set = ["budget", "set", "user:ada", "--steps", "100", "--per", "month", "--json"];
+    laptop.world.ran(12, &set);
+    let ran = |args: &[&str]| {
+        laptop.world.ran(0, &[&["--server", "administrator", "budget"], args].concat())
+    };
+    let account = ran(&set[1..]).json();
+    assert_eq!((&account["limit"]["steps"], &account["per"]), (&json!(100), &json!("month")));
+    let run =
+        |text: &str| laptop.world.outrigger(&["run", "--detach", text, "--dir", laptop.dir()]);
+    Ran::of(run("Sleep.").output().unwrap()).expect(0);
+    let session = laptop.session();
+    until("it runs", || {
+        let events = laptop.world.ran(0, &["sessions", "logs", &session, "--json"]).stdout;
+        events.contains("sleep 600").then_some(())
+    });
+    let stopped = ran(&["stop", "user:ada", "-m", "enough", "--json"]).json();
+    assert_eq!(stopped["sessions"], json!([session]));
+    let shown = ran(&["show"]).stdout;
+    assert!(shown.contains("stopped by person:local") && shown.contains("enough"), "{shown}");
+    let own = laptop.world.ran(0, &["budget", "show"]).stdout;
+    assert!(own.contains("enough") && own.contains(&session), "{own}");
+    until("it waits", || {
+        let stands = laptop.world.ran(0, &["sessions", "ls", "--json"]).json();
+        (stands["sessions"][0]["status"] == "interrupted").then_some(())
+    });
+    // Nothing starts until it is allowed again.
+    let refused =
+        Ran::of(laptop.world.outrigger(&["sessions", "say", &session, "Again."]).output().unwrap());
+    assert!(refused.code != Some(0) && refused.stderr.contains("enough"), "{refused:?}");
+    ran(&["allow", "user:ada"]);
+    let accounts = ran(&["show", "--json"]).json();
+    let ada = accounts["accounts"].as_array().unwrap().iter();
+    let ada: Vec<&Value> = ada.filter(|it| it["account"] == "user:ada").collect();
+    assert!(ada.len() == 1 && ada[0]["stopped"].is_null(), "{accounts}");
+    laptop.world.ran(0, &["sessions", "say", &session, "Again."]);
+}
