@@ -68,8 +68,8 @@ pub use login::{
 };
 pub use problem::{ProblemCode, ProblemDetails};
 pub use proposal::{
-    AnswerProposal, ProposalAnswer, ProposalComment, ProposalDetails, ProposalInfo, ProposalList,
-    ProposalStanding,
+    AnswerProposal, CommentProposal, ProposalAnswer, ProposalComment, ProposalDetails,
+    ProposalInfo, ProposalList, ProposalStanding,
 };
 pub use rule::{
     EffectRules, ExplainRules, RuleInfo, RuleList, RuleSubject, RulesDecision, RulesExplanation,

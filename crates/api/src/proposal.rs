@@ -83,6 +83,15 @@ pub struct ProposalComment {
     pub text: String,
 }
 
+/// Says something of a proposal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommentProposal {
+    /// What, up to 4 KiB.
+    #[schema(min_length = 1, max_length = 4_096)]
+    pub text: String,
+}
+
 /// Decides a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -3,10 +3,11 @@
 use axum::Json;
 use axum::extract::State as Extract;
 use outrigger_api::{
-    AnswerProposal, ProposalAnswer, ProposalComment, ProposalDetails, ProposalInfo, ProposalList,
+    AnswerProposal, CommentProposal, ProblemCode, ProposalAnswer, ProposalComment, ProposalDetails,
+    ProposalInfo, ProposalList,
 };
 use outrigger_engine::path_of;
-use outrigger_policy::AccessAction;
+use outrigger_policy::{AccessAction, Scope};
 use outrigger_store::entries::{
     Decision, EntryAddress, EntryPath, Error, ProposalFilter, ProposalId, base_of,
 };
@@ -64,10 +65,17 @@ pub(crate) async fn one(
     person: Person,
     Name(number): Name,
 ) -> Result<Json<ProposalDetails>, RequestError> {
-    let (scope, id) = (scope(&server, &person)?, id(&number)?);
-    let found = server.parts.reviews.proposal(&scope, id).await;
+    details(&server, &scope(&server, &person)?, id(&number)?).await
+}
+
+async fn details(
+    server: &Server,
+    scope: &Scope,
+    id: ProposalId,
+) -> Result<Json<ProposalDetails>, RequestError> {
+    let found = server.parts.reviews.proposal(scope, id).await;
     let (proposal, file, comments) = found.map_err(|error| about(id, error))?;
-    let base = base_of(&*server.parts.entries, &scope, &proposal).await;
+    let base = base_of(&*server.parts.entries, scope, &proposal).await;
     let base = base.map_err(|error| failed(&proposal.at, error))?;
     let names = [format!("{} r{}", path_of(&proposal.at), proposal.base), format!("proposal {id}")];
     let after = file.unwrap_or_default();
@@ -79,6 +87,31 @@ pub(crate) async fn one(
     let proposal = convert::proposal(&proposal);
     let diff = diff.unwrap_or_else(|| "the file is no text\n".to_owned());
     Ok(Json(ProposalDetails { proposal, diff, comments }))
+}
+
+/// Says something of a proposal, whatever became of it.
+#[utoipa::path(post, path = "/v1/proposals/{number}/comments",
+    operation_id = "comment_proposal", tag = "memory",
+    params(("number" = u64, Path, description = "The proposal")), request_body = CommentProposal,
+    responses(
+        (status = 200, body = ProposalDetails),
+        ChangeProblems,
+    ))]
+pub(crate) async fn comment(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(number): Name,
+    Body(said): Body<CommentProposal>,
+) -> Result<Json<ProposalDetails>, RequestError> {
+    server.permit(&person, AccessAction::WriteMemory)?;
+    if said.text.trim().is_empty() {
+        let text = "`text` is empty: say something";
+        return Err(RequestError::new(ProblemCode::InvalidRequest, text));
+    }
+    let (scope, id) = (scope(&server, &person)?, id(&number)?);
+    let commented = server.parts.reviews.comment(&scope, id, said.text, server.now_ms()).await;
+    commented.map_err(|error| about(id, error))?;
+    details(&server, &scope, id).await
 }
 
 /// Accepts or rejects a proposal, or takes one's own back.

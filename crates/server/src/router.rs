@@ -93,6 +93,7 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(memory::search))
         .routes(routes!(proposals::list))
         .routes(routes!(proposals::one, proposals::answer))
+        .routes(routes!(proposals::comment))
         .routes(routes!(agents::list))
         .routes(routes!(agents::write))
         .routes(routes!(budgets::list))

@@ -19,6 +19,7 @@ BODIES = {
     "answer_approval": {"answer": "deny"},
     "answer_device_login": {"answer": "refuse"},
     "answer_proposal": {"answer": "withdraw"},
+    "comment_proposal": {"text": "none"},
     "apply_changes": {},
     "cancel_session": {"reason": "none"},
     "create_sandbox": {},

@@ -132,10 +132,15 @@ async fn verify(paths: &Paths, asked: Verify) -> Outcome<u8> {
         // The report says all of it.
         return Ok(Kind::AuditFailed as u8);
     }
+    Err(not_as_written(faults))
+}
+
+/// The error where something is not as it was written.
+pub(super) fn not_as_written(faults: u64) -> Failure {
     let places = count(faults, "place");
-    Err(Failure::new(Kind::AuditFailed, format!("{places} not as written")).hint(
+    Failure::new(Kind::AuditFailed, format!("{places} not as written")).hint(
         "Keep the data directory as it is, and compare it with a backup: docs/how-to/audit.md.",
-    ))
+    )
 }
 
 fn tell(report: &Report, screen: &Screen) -> Outcome {

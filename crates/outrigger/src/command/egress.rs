@@ -53,7 +53,11 @@ struct EgressLine {
 
 pub(crate) async fn execute(paths: &Paths, asked: Egress) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let journal = &*store.journal;
+    of_journals(&*store.journal, asked).await
+}
+
+/// What the sessions of a journal reached, on this machine or at a server.
+pub(super) async fn of_journals(journal: &dyn Journal, asked: Egress) -> Outcome<u8> {
     let (which, follows) = match asked {
         Egress::Ls(which) => (which, false),
         Egress::Tail(which) => (which, true),

@@ -5,6 +5,7 @@
 
 mod agents;
 mod approvals;
+mod audit;
 mod budget;
 mod changes;
 mod connection;
@@ -22,6 +23,7 @@ mod watch;
 
 use outrigger_client::ServerClient;
 
+use super::egress;
 use super::sessions::Sessions;
 use crate::cli::Command;
 use crate::exit::Outcome;
@@ -47,6 +49,8 @@ pub(super) async fn execute(paths: &Paths, client: ServerClient, command: Comman
         Command::Sessions(Sessions::Apply(asked)) => changes::apply(remote, asked).await,
         Command::Sessions(asked) => Box::pin(sessions::execute(remote, asked)).await,
         Command::Agents(asked) => agents::execute(remote, asked).await,
+        Command::Audit(asked) => audit::execute(remote, asked).await,
+        Command::Egress(asked) => egress::of_journals(&remote.journal, asked).await,
         Command::Budget(asked) => budget::execute(remote, asked).await,
         Command::Memory(asked) => memory::execute(remote, asked).await,
         Command::Secrets(asked) => secrets::execute(remote, asked).await,

@@ -198,8 +198,7 @@ impl Timeline {
                     Some(Replacement::Snapshot(_)) => " again, from its snapshot",
                     Some(Replacement::Start) => " again, from its starting content",
                 };
-                let (backend, isolation) = (&ready.backend, &ready.isolation);
-                let text = format!("□ sandbox ready{again}: {backend}, {isolation} · {took:.2} s");
+                let text = format!("□ sandbox ready{again}: {} · {took:.2} s", ready.backend);
                 vec![Line::new(Tone::Detail, text)]
             }
             Outcome::Done(Product::Output(output)) => {

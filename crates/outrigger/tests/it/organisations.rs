@@ -71,9 +71,8 @@ fn need(operation: &str) -> Need {
         | "follow_updates" => Need::Nothing,
         "answer_device_login" => Need::Browser,
         "create_sandbox" | "create_session" | "upload_workspace" => Need::Anywhere(Start),
-        "write_agent" | "write_entry" | "remove_entry" | "revert_entry" | "answer_proposal" => {
-            Need::Anywhere(WriteMemory)
-        }
+        "write_agent" | "write_entry" | "remove_entry" | "revert_entry" | "answer_proposal"
+        | "comment_proposal" => Need::Anywhere(WriteMemory),
         "set_account" | "set_secret" | "revoke_secret" | "rotate_secret" => {
             Need::Anywhere(Administer)
         }
@@ -113,6 +112,7 @@ fn body(operation: &str) -> Option<Value> {
         "answer_approval" => json!({ "answer": "deny" }),
         "answer_device_login" => json!({ "answer": "refuse" }),
         "answer_proposal" => json!({ "answer": "withdraw" }),
+        "comment_proposal" => json!({ "text": "none" }),
         "cancel_session" => json!({ "reason": "none" }),
         "create_session" | "send_message" => json!({ "text": "Hello" }),
         "explain_rules" => json!({ "action": "execute", "resource": "sandbox" }),

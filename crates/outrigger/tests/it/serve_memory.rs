@@ -155,6 +155,13 @@ fn what_others_will_read_is_proposed_and_accepted_by_somebody_else() {
     assert_eq!(waiting["data"][0]["author"], "person:ada", "{waiting}");
     let (_, one) = as_person(&bob, &[], "/v1/proposals/1");
     assert!(one["diff"].as_str().unwrap().contains("+Be kind."), "{one}");
+    let remark = ["--json", r#"{"text":"Why now?"}"#];
+    let (status, one) = as_person(&bob, &remark, "/v1/proposals/1/comments");
+    let said = &one["comments"][0];
+    assert_eq!(
+        (status, &said["author"], &said["text"]),
+        (200, &json!("person:bob"), &json!("Why now?"))
+    );
     // One's own is not one's to accept.
     let yes = ["--json", r#"{"answer":"accept"}"#];
     assert_eq!(as_person(&ada, &yes, "/v1/proposals/1").0, 403);

@@ -170,6 +170,10 @@ fn a_directory_is_sent_worked_on_and_comes_back() {
 
     let patch = laptop.world.ran(0, &["sessions", "diff"]).stdout;
     assert!(patch.contains("+two") && patch.contains("src/new"), "{patch}");
+    let audit = laptop.world.ran(0, &["audit", "verify", "--session", &session, "--json"]).json();
+    assert_eq!((&audit["ok"], &audit["events"]), (&json!(true), &json!(here.len())));
+    let reached = laptop.world.ran(0, &["egress", "ls", &session]).stderr;
+    assert!(reached.contains("nothing was reached"), "{reached}");
     let listed = laptop.world.ran(0, &["sessions", "ls", "--dir", laptop.dir()]).stdout;
     assert!(listed.contains(&session) && listed.contains("Add a line."), "{listed}");
     let none = laptop.world.ran(0, &["--server", "local", "sessions", "ls"]);
@@ -302,6 +306,7 @@ fn what_is_wrong_is_told() {
     assert!(ran(2, &["memory", "stale"]).contains("--server local"));
     assert!(ran(2, &["run", "--image", "x", "--dir", laptop.dir(), "x"]).contains("--image"));
     assert!(ran(3, &["--server", "https://nowhere.example", "inbox"]).contains("outrigger login"));
+    assert!(ran(2, &["audit", "verify"]).contains("audit verify --session ID"));
     assert!(ran(4, &["attach", "nobody"]).contains("nobody"));
     let data = laptop.world.data().join("servers.json");
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&data).unwrap().permissions());

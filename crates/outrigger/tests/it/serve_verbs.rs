@@ -54,6 +54,8 @@ fn memory_is_read_and_changed() {
     assert!(proposed.stderr.contains("proposed as 1"), "{}", proposed.stderr);
     assert!(ran(0, &["proposals", "ls"]).stdout.contains("/memory/organisation/a.md"));
     assert!(ran(0, &["proposals", "show", "1"]).stdout.contains("+all"));
+    ran(0, &["proposals", "comment", "1", "Soon, please."]);
+    assert!(ran(0, &["proposals", "show", "1"]).stdout.contains("Soon, please."));
     ran(12, &["proposals", "accept", "1"]);
     ran(0, &["proposals", "withdraw", "1"]);
     assert!(ran(0, &["proposals", "ls"]).stdout.is_empty());

@@ -38,7 +38,7 @@ function Proposal({ info, isOpen, onDecided }) {
 
 function Body({ info, onDecided }) {
   const mayWrite = useStore(server)?.rights.write_memory ?? true;
-  const { value, error } = useFetched(`/v1/proposals/${info.number}`);
+  const { value, error, reload } = useFetched(`/v1/proposals/${info.number}`);
   return html`
     <p><${Author} of=${info} />, <${At} at=${info.at_ms} />. <a href=${memoryPath(info.path)}>The entry as it is</a></p>
     ${info.message && html`<p>${plain(info.message)}</p>`}
@@ -47,7 +47,29 @@ function Body({ info, onDecided }) {
     ${!value && !error && html`<p class="loading">Reading it…</p>`}
     ${value && html`<${PatchView} patch=${value.diff} path=${info.path} />
       ${value.comments.length > 0 && html`<ul class="comments">${value.comments.map((comment) => html`<li><strong>${line(comment.author, 80)}</strong> <${At} at=${comment.at_ms} />: ${plain(comment.text)}</li>`)}</ul>`}`}
+    ${value && mayWrite && html`<${Remark} number=${info.number} onSaid=${reload} />`}
     ${value && info.standing === "open" && mayWrite && html`<${Answers} info=${info} onDecided=${onDecided} />`}`;
+}
+
+function Remark({ number, onSaid }) {
+  const [text, setText] = useState("");
+  const { busy, error, act } = useAction();
+  const say = (event) => {
+    event.preventDefault();
+    act(async () => {
+      await post(`/v1/proposals/${number}/comments`, { text: text.trim() });
+      setText("");
+      await onSaid();
+    });
+  };
+  return html`<form class="proposal-answers" onSubmit=${say}>
+    <${Failure} error=${error} />
+    <div class="answer-row deny-row">
+      <label class="field">Say something about it
+        <input type="text" maxlength="1000" value=${text} onInput=${(event) => setText(event.target.value)} /></label>
+      <button disabled=${busy || text.trim() === ""}>Comment</button>
+    </div>
+  </form>`;
 }
 
 function Decision({ info }) {

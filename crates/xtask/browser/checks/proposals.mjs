@@ -23,7 +23,10 @@ export async function run(t) {
   });
   await t.step("rejected it is not, and whoever proposed it reads why", async () => {
     await propose(t, page, "Be quick.\n");
-    await page.fill(".proposal .deny-row input", "Kind is enough.");
+    await page.fill(".proposal label:has-text('Say something') input", "Quick at what?");
+    await page.click(".proposal button:has-text('Comment')");
+    await page.waitForSelector(".proposal .comments:has-text('Quick at what?')");
+    await page.fill(".proposal label:has-text('Why not') input", "Kind is enough.");
     await page.click(".proposal .deny");
     await page.waitForSelector(".proposal:has-text('It was rejected by'):has-text('Kind is enough.')");
     return t.world.outrigger("memory", "cat", PATH) === "Be kind.\n";

@@ -29,7 +29,7 @@ pub(super) struct Remote {
 
 /// The error for what can't be done to a server.
 pub(crate) fn not_there(what: &str) -> Failure {
-    Failure::new(Kind::Usage, format!("{what} is for sessions of this machine alone"))
+    Failure::new(Kind::Usage, format!("{what} works on this machine alone"))
         .hint("`--server local` means this machine; `outrigger context use local` always.")
 }
 

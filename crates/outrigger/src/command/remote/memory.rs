@@ -1,9 +1,9 @@
 //! `outrigger memory` at a server.
 
 use outrigger_api::{
-    AnswerProposal, ChangedEntry, EntryBlame, EntryContent, EntryDiff, EntryHistory, EntryHits,
-    EntryList, EntryVersion, EntryVersionState, ProblemCode, ProposalAnswer, ProposalDetails,
-    ProposalInfo, ProposalList, RevertEntry, WriteEntry,
+    AnswerProposal, ChangedEntry, CommentProposal, EntryBlame, EntryContent, EntryDiff,
+    EntryHistory, EntryHits, EntryList, EntryVersion, EntryVersionState, ProblemCode,
+    ProposalAnswer, ProposalDetails, ProposalInfo, ProposalList, RevertEntry, WriteEntry,
 };
 use outrigger_client::{Error, SeenRevision, with_query};
 use serde_json::json;
@@ -101,7 +101,11 @@ async fn proposals(remote: &Remote, asked: Proposals, output: Output) -> Outcome
             let found: ProposalDetails = client.get(&format!("/v1/proposals/{number}")).await?;
             return print_proposal(&found, output);
         }
-        Proposals::Comment { .. } => return Err(not_there("a comment")),
+        Proposals::Comment { number, text, .. } => {
+            let path = format!("/v1/proposals/{number}/comments");
+            let _: ProposalDetails = client.post(&path, &CommentProposal { text }).await?;
+            return print_decided(number, "commented", output);
+        }
         Proposals::Accept { number, .. } => {
             (number, ProposalAnswer::Accept, String::new(), "accepted")
         }
