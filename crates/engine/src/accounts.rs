@@ -157,3 +157,11 @@ pub async fn recharge(engine: &Engine, session: &SessionId) -> Result<(), Error>
     }
     Err(Error::Contended(session.clone()))
 }
+
+/// Whether something is under way in a session, that an account pays for. One that merely waits
+/// for a person, and keeps nothing reserved, is left to wait where its account is stopped.
+#[must_use]
+pub fn is_under_way(state: &State, account: &AccountId) -> bool {
+    let idle = state.status() == State::WAITS && state.reserved() == Amounts::default();
+    state.in_turn() && !idle && state.accounts().contains(account)
+}

@@ -29,7 +29,7 @@ mod sandbox;
 mod warning;
 pub mod workspace;
 
-pub use accounts::{recharge, release};
+pub use accounts::{is_under_way, recharge, release};
 pub use clock::{Clock, SystemClock};
 pub use driver::{EmbeddedHost, Host, TaskKind, Tasks, drive};
 pub use egress::{Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, NO_NETWORK};

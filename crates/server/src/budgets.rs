@@ -2,12 +2,12 @@
 
 use axum::Json;
 use axum::extract::State as Extract;
-use outrigger_agent::{AccountId, SessionId, State};
+use outrigger_agent::{AccountId, State};
 use outrigger_api::limits::ACCOUNT_LIMIT_MAX;
 use outrigger_api::{
     AccountInfo, AccountLimits, AccountList, ChangedAccount, ProblemCode, SetAccount,
 };
-use outrigger_engine::Error;
+use outrigger_engine::{Error, is_under_way};
 use outrigger_policy::AccessAction;
 use outrigger_store::{Account, AccountStop, Before, Terms, TermsChange};
 
@@ -117,31 +117,24 @@ async fn interrupted(
     account: &AccountId,
     by: &str,
 ) -> Result<Vec<String>, RequestError> {
-    let (mut stopped, mut before) = (Vec::new(), None);
+    let (engine, mut stopped, mut before) = (&server.parts.engine, Vec::new(), None);
     loop {
         let page = server.parts.journal.sessions(before.take(), STOP_PAGE_SESSIONS).await?;
         let Some(last) = page.last() else { return Ok(stopped) };
         before = Some(Before::from(last));
         for row in page.iter().filter(|row| row.status == "running" || row.status == State::WAITS) {
-            let state = server.parts.engine.state(&row.session).await?;
-            if state.in_turn() && state.accounts().contains(account) {
-                stopped.extend(interrupt(server, &row.session, by).await?);
+            let session = &row.session;
+            if !is_under_way(&engine.state(session).await?, account) {
+                continue;
             }
+            match engine.interrupt(session, by).await {
+                Ok(()) => {}
+                // It ended meanwhile.
+                Err(Error::Ended(_)) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            server.parts.host.wake(&session.root()).await?;
+            stopped.push(session.to_string());
         }
     }
-}
-
-/// Interrupts one; nothing where it ended meanwhile.
-async fn interrupt(
-    server: &Server,
-    session: &SessionId,
-    by: &str,
-) -> Result<Option<String>, RequestError> {
-    match server.parts.engine.interrupt(session, by).await {
-        Ok(()) => {}
-        Err(Error::Ended(_)) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    }
-    server.parts.host.wake(&session.root()).await?;
-    Ok(Some(session.to_string()))
 }

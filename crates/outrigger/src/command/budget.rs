@@ -247,8 +247,7 @@ async fn running(store: &Store, account: &AccountId) -> Outcome<Vec<SessionId>> 
     let mut running = Vec::new();
     for row in abandoned::in_turn(store).await? {
         let state = session::fold(&*store.journal, &row.session).await?;
-        let idle = state.status() == State::WAITS && state.reserved() == Amounts::default();
-        if state.in_turn() && !idle && state.accounts().contains(account) {
+        if outrigger_engine::is_under_way(&state, account) {
             running.push(row.session);
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::process::Stdio;
 
-use crate::serve_remote::{Laptop, laptop};
+use crate::serve_remote::{Laptop, asking, laptop};
 use crate::support::{Ran, until};
 
 /// Runs a command that reads this from its standard input.
@@ -143,4 +143,22 @@ fn what_may_be_spent_is_said_and_stopped() {
     let ada: Vec<&Value> = ada.filter(|it| it["account"] == "user:ada").collect();
     assert!(ada.len() == 1 && ada[0]["stopped"].is_null(), "{accounts}");
     laptop.world.ran(0, &["sessions", "say", &session, "Again."]);
+}
+
+#[test]
+fn what_waits_for_a_person_waits_on_where_its_account_is_stopped() {
+    let laptop = asking(&["echo two >> file"]);
+    laptop.login("local", "administrator").expect(0);
+    laptop.world.ran(0, &["context", "use", "team"]);
+    laptop.world.ran(0, &["run", "--detach", "Add a line.", "--dir", laptop.dir()]);
+    let id = until("it waits", || {
+        let inbox = laptop.world.ran(0, &["inbox", "--json"]).json();
+        Some(inbox["waiting"][0]["id"].as_str()?.to_owned())
+    });
+    let budget = |args: &[&str]| {
+        laptop.world.ran(0, &[&["--server", "administrator", "budget"], args].concat())
+    };
+    assert_eq!(budget(&["stop", "user:ada", "--json"]).json()["sessions"], json!([]));
+    budget(&["allow", "user:ada"]);
+    laptop.world.ran(0, &["approve", &id]);
 }

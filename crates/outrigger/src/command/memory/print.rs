@@ -7,13 +7,14 @@ use outrigger_api::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::io::{IsTerminal as _, Write as _};
 
-use crate::exit::Outcome;
+use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::show::{self, Screen, Tone};
 
-/// A version as programs read it.
-pub(crate) fn typed(kind: &str, object: &impl Serialize) -> Value {
+/// An object of the API as programs read it here.
+fn typed(kind: &str, object: &impl Serialize) -> Value {
     let mut object = json!(object);
     object["type"] = json!(kind);
     object
@@ -194,7 +195,6 @@ pub(crate) fn print_proposed(number: u64, path: &str, output: Output) -> Outcome
 
 /// Prints what a file says.
 pub(crate) fn print_contents(version: &EntryVersion, bytes: Vec<u8>, output: Output) -> Outcome {
-    use std::io::{IsTerminal as _, Write as _};
     if output.json.is_some() {
         let mut object = typed("contents", version);
         object["text"] = json!(String::from_utf8_lossy(&bytes));
@@ -208,5 +208,5 @@ pub(crate) fn print_contents(version: &EntryVersion, bytes: Vec<u8>, output: Out
     };
     out.write_all(&bytes)
         .and_then(|()| out.flush())
-        .map_err(|error| crate::exit::Failure::from_error(crate::exit::Kind::Storage, &error))
+        .map_err(|error| Failure::from_error(Kind::Storage, &error))
 }
