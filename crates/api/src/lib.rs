@@ -76,9 +76,9 @@ pub use rule::{
     RulesSituation,
 };
 pub use sandbox::{
-    CreateSandbox, ForkSandbox, SandboxInfo, SandboxLimits, SandboxList, SandboxState,
-    SnapshotInfo, SnapshotList, SuspendDepth, SuspendSandbox, TakeSnapshot, TemplateInfo,
-    TemplateList,
+    CreateSandbox, ForkSandbox, SandboxFlow, SandboxFlowList, SandboxInfo, SandboxLimits,
+    SandboxList, SandboxState, SetNetwork, SnapshotInfo, SnapshotList, SuspendDepth,
+    SuspendSandbox, TakeSnapshot, TemplateInfo, TemplateList,
 };
 pub use secret::{RotateSecret, SecretGrant, SecretInfo, SecretList, SetSecret};
 pub use session::{

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::object;
+use crate::{HostFlow, VerdictKind, object};
 
 /// Makes a sandbox: of a template, or with the disk of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -16,6 +16,9 @@ pub struct CreateSandbox {
     /// What it is for, for people.
     #[schema(max_length = 100)]
     pub label: String,
+    /// What its commands may reach, in the words of `--net`: `packages`, hosts, `secret:NAME`, or
+    /// `none` alone. As the server's configuration says of sandboxes if absent.
+    pub network: Option<Vec<String>>,
     /// What it may take; all that this server allows where nothing is said.
     #[serde(deserialize_with = "object::one")]
     pub limits: SandboxLimits,
@@ -62,6 +65,8 @@ pub struct SandboxInfo {
     /// The snapshot that it began with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
+    /// What its commands may reach, in the words of `--net`; nothing without a word, or with `none`.
+    pub network: Vec<String>,
     /// What it may take.
     pub limits: SandboxLimits,
     /// Suspended when it was not used for so long.
@@ -97,6 +102,33 @@ pub enum SandboxState {
 pub struct SandboxList {
     /// The newest first.
     pub data: Vec<SandboxInfo>,
+}
+
+/// Says what a sandbox reaches from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetNetwork {
+    /// In the words of `--net`, all of them; `none` for nothing.
+    pub network: Vec<String>,
+}
+
+/// Something that a sandbox reached, or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SandboxFlow {
+    /// When it was noted, milliseconds since 1970: the command that did it was over then.
+    pub at_ms: u64,
+    /// Whether it passed: `permit` or `forbid`.
+    pub verdict: VerdictKind,
+    /// Host, port, what let it pass or refused it, how much.
+    #[serde(flatten)]
+    pub flow: HostFlow,
+}
+
+/// What a sandbox reached, and what was refused to it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub struct SandboxFlowList {
+    /// The newest first, 1,000 at most.
+    pub data: Vec<SandboxFlow>,
 }
 
 /// Suspends a sandbox.

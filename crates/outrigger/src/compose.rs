@@ -113,13 +113,16 @@ pub(crate) fn scope(paths: &Paths, config: &Config, who: &str) -> Outcome<Option
 /// The ways to servers of tools, by the names that the configuration has for them.
 pub(crate) type Servers = BTreeMap<String, OutsideServer>;
 
+/// How programs in sandboxes get out, by the names of backends.
+pub(crate) type BackendNetworks = BTreeMap<&'static str, Arc<dyn Networks>>;
+
 /// The backends that a configuration names.
 #[derive(Debug, Default)]
 pub(crate) struct Backends {
     by_name: BTreeMap<BackendName, Arc<dyn Backend>>,
     /// The native one as what it is, for its templates.
     pub(crate) native: Option<Arc<Native>>,
-    networks: BTreeMap<&'static str, Arc<dyn Networks>>,
+    pub(crate) networks: BackendNetworks,
 }
 
 impl Backends {
@@ -271,7 +274,7 @@ pub(crate) fn engine(
         model: Arc::clone(&opened.model),
         sandboxes: config.sandboxes.iter().filter_map(site).collect(),
         outside: servers,
-        egress: Some(Arc::new(egress(paths, store, backends)?)),
+        egress: Some(Arc::new(egress(paths, store, backends.networks.clone())?)),
         memory: Some(memory),
         rules: store.rules(paths)?,
         clock: Arc::new(SystemClock),
@@ -281,8 +284,12 @@ pub(crate) fn engine(
 }
 
 /// The way out of the sandboxes of these backends.
-pub(crate) fn egress(paths: &Paths, store: &Store, backends: &Backends) -> Outcome<GateEgress> {
-    let (networks, mirrors) = (backends.networks.clone(), network::mirrors());
+pub(crate) fn egress(
+    paths: &Paths,
+    store: &Store,
+    networks: BackendNetworks,
+) -> Outcome<GateEgress> {
+    let mirrors = network::mirrors();
     let secrets = Arc::clone(&store.database) as _;
     Ok(GateEgress::new(network::caller::gate(paths)?, networks, mirrors, secrets))
 }

@@ -303,6 +303,11 @@ pub(crate) const PERSON_SNAPSHOTS_MAX: usize = 64;
 pub(crate) const SANDBOX_BEGIN_MS_MAX: u64 = 600_000;
 /// Commands of a sandbox of which it is known in which life it was begun, the newest.
 pub(crate) const EXEC_LIVES_MAX: usize = 4_096;
+/// Flows of a person's sandbox that are told, the newest; half of them are kept when their file
+/// becomes too large.
+pub(crate) const SANDBOX_FLOWS_MAX: usize = 1_000;
+/// Bytes of that file.
+pub(crate) const SANDBOX_FLOW_BYTES_MAX: u64 = 512 << 10;
 /// Spans that wait to be sent to a collector; what comes beyond it is dropped and counted.
 pub(crate) const SPANS_QUEUED_MAX: usize = 8_192;
 /// What they take together.

@@ -89,7 +89,7 @@ pub(crate) async fn prepare(
     }
     let source = dir.display().to_string();
     let mut project = ProjectTemplate { image, layers: digests, env, host, source };
-    let egress = compose::egress(paths, store, backends)?;
+    let egress = compose::egress(paths, store, backends.networks.clone())?;
     let preparation =
         Preparation { paths, config, native, content, egress: &egress, often: &often };
     if let Some(made) = preparation.prepare(&project, &dependencies, screen).await? {

@@ -10,7 +10,7 @@ mod share;
 pub(crate) use account::{account, limit, measure, period};
 pub(crate) use approval::{approval, approvals, changes_file};
 pub(crate) use entry::{entry, line, proposal, version};
-pub(crate) use event::{event, flow};
+pub(crate) use event::{event, flow, flow_verdict};
 pub(crate) use session::session;
 pub use session::when_busy;
 pub(crate) use share::{shared, standing_in, standing_of};

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State as Extract;
 use outrigger_agent::{Seq, SessionId};
 use outrigger_api::limits::{PAGE_FLOWS_DEFAULT, PAGE_FLOWS_MAX};
-use outrigger_api::{EgressInfo, EgressList, HostFlow, ProblemCode, VerdictKind};
+use outrigger_api::{EgressInfo, EgressList, ProblemCode, VerdictKind};
 use outrigger_policy::{AccessAction, AccessRights, SessionStanding};
 use outrigger_store::Before;
 use serde::Deserialize;
@@ -218,18 +218,14 @@ fn infos<'a>(
     placed: &'a PlacedReport,
 ) -> impl Iterator<Item = EgressInfo> + 'a {
     let PlacedReport { seq, at_ms, report } = placed;
-    report.flows.iter().map(|flow| {
-        let flow: HostFlow = convert::flow(flow);
-        let passed = flow.refusal.is_none();
-        EgressInfo {
-            session: session.to_string(),
-            seq: seq.0,
-            at_ms: *at_ms,
-            person: person.to_owned(),
-            sandbox: report.sandbox.clone(),
-            effect: report.effect.0,
-            verdict: if passed { VerdictKind::Permit } else { VerdictKind::Forbid },
-            flow,
-        }
+    report.flows.iter().map(|flow| EgressInfo {
+        session: session.to_string(),
+        seq: seq.0,
+        at_ms: *at_ms,
+        person: person.to_owned(),
+        sandbox: report.sandbox.clone(),
+        effect: report.effect.0,
+        verdict: convert::flow_verdict(flow),
+        flow: convert::flow(flow),
     })
 }

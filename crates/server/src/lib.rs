@@ -73,7 +73,7 @@ pub use login_provider::{LoginProvider, ProviderAnswer, ProviderLogin};
 pub use observer::{AnsweredRequest, ExportCounts, Observer};
 pub use parts::{Origins, Services};
 pub use router::openapi;
-pub use sandbox_host::{SandboxHost, SnapshotStore};
+pub use sandbox_host::{NotedFlow, SandboxEgress, SandboxHost, SnapshotStore};
 pub use sandboxes::files::file_info;
 pub use secret_store::SecretStore;
 pub use server::Server;

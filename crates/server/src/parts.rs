@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    AgentCatalog, LoginProvider, Observer, SandboxHost, SecretStore, SessionChanges, SessionDisks,
-    SessionHost, SnapshotStore,
+    AgentCatalog, LoginProvider, Observer, SandboxEgress, SandboxHost, SecretStore, SessionChanges,
+    SessionDisks, SessionHost, SnapshotStore,
 };
 
 /// What a server is made of.
@@ -43,6 +43,8 @@ pub struct Services {
     pub disks: Arc<dyn SessionDisks>,
     /// Makes sandboxes that people drive themselves.
     pub sandboxes: Arc<dyn SandboxHost>,
+    /// Lets their commands reach something.
+    pub sandbox_egress: Arc<dyn SandboxEgress>,
     /// Keeps their disks.
     pub snapshots: Arc<dyn SnapshotStore>,
     /// Where files are made that are gone with their last handle.

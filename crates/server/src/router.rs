@@ -119,6 +119,8 @@ fn sandboxes() -> OpenApiRouter<Server> {
         .routes(routes!(sandboxes::list, sandboxes::create))
         .routes(routes!(sandboxes::one, sandboxes::remove))
         .routes(routes!(sandboxes::suspend))
+        .routes(routes!(sandboxes::network::set))
+        .routes(routes!(sandboxes::network::egress))
         .routes(routes!(execs::run))
         .routes(routes!(execs::one))
         .routes(routes!(execs::follow))

@@ -4,12 +4,22 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use outrigger_agent::EgressFlow;
 use outrigger_api::{
     CreateSandbox, ForkSandbox, SandboxInfo, SnapshotInfo, SuspendDepth, TemplateList,
 };
 use outrigger_sandbox::{ExecId, Generation, Sandbox, SandboxId, SnapshotId};
 
 use crate::RequestError;
+
+/// Something that a person's sandbox reached, or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotedFlow {
+    /// When it was noted, milliseconds since 1970.
+    pub at_ms: u64,
+    /// Where to, and how much.
+    pub flow: EgressFlow,
+}
 
 /// Makes sandboxes that people drive themselves, and finds them again after a restart. Sandboxes
 /// of sessions, and those that were made otherwise, are none of them.
@@ -76,6 +86,22 @@ pub trait SandboxHost: Send + Sync + Debug {
         exec: &ExecId,
         begins: Option<&Generation>,
     ) -> Result<Option<Generation>, RequestError>;
+}
+
+/// Lets the commands of such sandboxes reach something.
+#[async_trait]
+pub trait SandboxEgress: Send + Sync + Debug {
+    /// From now on its commands reach what these words say, and nothing else.
+    ///
+    /// # Errors
+    /// Words that mean nothing here, or where it is gone.
+    async fn set_network(&self, id: &SandboxId, words: &[String]) -> Result<(), RequestError>;
+
+    /// What it reached and what was refused to it, the newest first, as much as is kept.
+    ///
+    /// # Errors
+    /// Where it is gone, or that can't be read.
+    async fn egress(&self, id: &SandboxId) -> Result<Vec<NotedFlow>, RequestError>;
 }
 
 /// Keeps the disks of such sandboxes, and knows what they can be made from.

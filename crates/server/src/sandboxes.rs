@@ -9,6 +9,7 @@ pub(crate) mod archive;
 mod command;
 pub(crate) mod execs;
 pub(crate) mod files;
+pub(crate) mod network;
 mod output;
 pub(crate) mod snapshots;
 pub(crate) mod terminal;
@@ -72,7 +73,7 @@ pub(crate) async fn list(
     Ok(Json(SandboxList { data: seen.map(|info| told(&rights, info)).collect() }))
 }
 
-/// Makes a sandbox. It has no network. It is named after the idempotency key, so that the same
+/// Makes a sandbox. It is named after the idempotency key, so that the same
 /// request makes one however often it comes.
 #[utoipa::path(post, path = "/v1/sandboxes",
     operation_id = "create_sandbox", tag = "sandboxes", request_body = CreateSandbox,

@@ -35,6 +35,7 @@ BODIES = {
     "run_command": {"shell": "true"},
     "send_message": {"text": "Hello"},
     "set_account": {"limit": {"steps": 1000000000}},
+    "set_sandbox_network": {"network": ["none"]},
     "set_secret": {"value": "another-value", "for": ["api.example.com"]},
     "share_session": {"with": "person:bob", "access": "take_part"},
     "suspend_sandbox": {},

@@ -182,6 +182,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         agents: Arc::new(agents),
         changes: Arc::clone(&disks) as _,
         disks,
+        sandbox_egress: Arc::clone(&sandboxes) as _,
         snapshots: Arc::clone(&sandboxes) as _,
         sandboxes,
         scratch: paths.scratch(),

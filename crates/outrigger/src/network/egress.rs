@@ -5,11 +5,10 @@
 //! nothing.
 
 use async_trait::async_trait;
-use outrigger_agent::EgressFlow;
 use outrigger_engine::{
     Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, HostRules, NO_NETWORK,
 };
-use outrigger_gate::{Flow, Grant, NetworkClient, OpenedNetwork, Refusal};
+use outrigger_gate::{Grant, NetworkClient, OpenedNetwork};
 use outrigger_policy::HostVerdict;
 use outrigger_sandbox::{ConnectionSink, Generation, Listener, Networks, Sandbox, SandboxId};
 use outrigger_store::Secrets;
@@ -24,6 +23,7 @@ use super::answers::HostAnswers;
 use super::environment;
 use super::grants::{network, of_word, proxy};
 use super::mirrors::Mirrors;
+use super::refusal::{self, Advice};
 use super::secrets::{self, SessionSecrets};
 use super::words::PACKAGES;
 use crate::limits;
@@ -42,6 +42,8 @@ pub(crate) struct GateEgress {
     known: Mutex<HashMap<SandboxId, SandboxGate>>,
     /// Whether a person is asked.
     attended: AtomicBool,
+    /// What would allow a place that is refused.
+    advice: Advice,
 }
 
 /// A sandbox, as this process knows it.
@@ -85,7 +87,19 @@ impl GateEgress {
         secrets: Arc<dyn Secrets>,
     ) -> Self {
         let (known, attended) = (Mutex::default(), AtomicBool::new(false));
-        Self { client, networks, mirrors, secrets, known, attended }
+        let advice = refusal::on_the_command_line;
+        Self { client, networks, mirrors, secrets, known, attended, advice }
+    }
+
+    /// With other words for what would allow a place.
+    pub(crate) fn advising(self, advice: Advice) -> Self {
+        Self { advice, ..self }
+    }
+
+    /// As [`Egress::close`], of one that nobody will ask about again.
+    pub(crate) async fn forget(&self, id: &SandboxId) {
+        self.close(id).await;
+        self.known.lock().await.remove(id);
     }
 
     /// Tells the gate what a sandbox may reach, with what a person said to it.
@@ -296,7 +310,11 @@ impl Egress for GateEgress {
         // A gate that ended has nothing to tell any more, and the next command opens anew.
         let flows = self.client.flows(id.as_str()).await.unwrap_or_default();
         let more = flows.lost;
-        let flows = flows.flows.into_iter().map(|it| flow(it, rules.as_ref())).collect();
+        let flows = flows
+            .flows
+            .into_iter()
+            .map(|it| refusal::flow(it, rules.as_ref(), self.advice))
+            .collect();
         EgressFlows { flows, more, notes }
     }
 
@@ -378,55 +396,5 @@ impl ConnectionSink for RelayedConnections {
     fn connection(&self, connection: OwnedFd, captured: Option<u16>) {
         // One too many is closed.
         let _ = self.0.try_send((connection, captured));
-    }
-}
-
-/// As the journal has it.
-fn flow(flow: Flow, rules: Option<&HostRules>) -> EgressFlow {
-    let refusal = flow.refusal.map(|refusal| {
-        let unnamed =
-            matches!(refusal, Refusal::NotGranted | Refusal::Declined) && !flow.host.is_empty();
-        match rules.filter(|_| unnamed).map(|rules| rules.judge(&flow.host, flow.port)) {
-            Some(HostVerdict::Forbid(why)) => format!("{} was not reached. {why}", place(&flow)),
-            _ => sentence(&flow, refusal),
-        }
-    });
-    let Flow { host, port, grant, requests, sent_bytes, received_bytes, .. } = flow;
-    EgressFlow { host, port, grant, refusal, requests, sent_bytes, received_bytes }
-}
-
-/// Where to.
-fn place(flow: &Flow) -> String {
-    match (flow.host.as_str(), flow.port) {
-        ("", 0) => "a connection".to_owned(),
-        ("", port) => format!("a connection to port {port}"),
-        (host, 443 | 80) => host.to_owned(),
-        (host, port) => format!("{host}:{port}"),
-    }
-}
-
-/// What was refused, and what would allow it.
-fn sentence(flow: &Flow, refusal: Refusal) -> String {
-    let (place, words) = (place(flow), refusal.words());
-    match refusal {
-        Refusal::NotGranted if !flow.host.is_empty() => format!(
-            "{place} was not reached: it is not in the network of this sandbox; the person can allow it with `--net {place}`, or `/net {place}` in a conversation"
-        ),
-        Refusal::Method | Refusal::Path => {
-            let path = flow.path.as_deref().unwrap_or("/");
-            format!(
-                "{place}{path} was not reached: {words}; the person can allow all of the host with `--net {place}`, or `/net {place}` in a conversation"
-            )
-        }
-        Refusal::Secret => format!("a request to {place} was blocked: {words}"),
-        Refusal::Push => {
-            let why = flow.path.as_deref().map_or(words, |why| why.trim_end_matches('.'));
-            format!("{place} was not pushed to: {why}")
-        }
-        Refusal::Rule => {
-            format!("{place} was not reached: {}", flow.path.as_deref().unwrap_or(words))
-        }
-        Refusal::Echo => format!("{place} {words}"),
-        _ => format!("{place} was not reached: {words}"),
     }
 }

@@ -54,6 +54,21 @@ impl Words {
         Self(widened(&self.0, &more.0))
     }
 
+    /// Those that mean something without a repository.
+    pub(crate) fn without_repository(&self) -> Self {
+        Self(self.0.iter().filter(|word| *word != GIT).cloned().collect())
+    }
+
+    /// As they are recorded where there is no repository.
+    pub(crate) fn settle_alone(&self) -> Outcome<Vec<String>> {
+        if self.0.iter().any(|word| word == GIT) {
+            let text = "`git` means the remotes of a repository, and there is none here";
+            return Err(Failure::new(Kind::Usage, text)
+                .hint("Name the host instead, for example `github.com`."));
+        }
+        can_be_told_apart(self.0.clone())
+    }
+
     /// As a session records them: `git` with the remotes of the directory's repository.
     pub(crate) fn settle(&self, dir: &Path) -> Outcome<Vec<String>> {
         let mut settled = Vec::new();

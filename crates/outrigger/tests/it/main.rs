@@ -63,6 +63,7 @@ mod serve_observed;
 mod serve_oidc;
 mod serve_people;
 mod serve_remote;
+mod serve_sandbox_network;
 mod serve_sandboxes;
 mod serve_verbs;
 mod sessions;

@@ -89,6 +89,7 @@ fn need(operation: &str) -> Need {
         "read_sandbox_archive"
         | "get_command"
         | "follow_command"
+        | "list_sandbox_egress"
         | "list_sandbox_files"
         | "read_sandbox_file" => Need::Sandbox(View, Administrator::MayNot),
         "remove_sandbox" | "suspend_sandbox" => Need::Sandbox(Manage, Administrator::May),
@@ -99,6 +100,7 @@ fn need(operation: &str) -> Need {
         | "remove_sandbox_file"
         | "write_sandbox_file"
         | "fork_sandbox"
+        | "set_sandbox_network"
         | "take_snapshot"
         | "open_terminal" => Need::Sandbox(Manage, Administrator::MayNot),
         "remove_snapshot" => Need::Snapshot,
@@ -120,6 +122,7 @@ fn body(operation: &str) -> Option<Value> {
         "rotate_secret" => json!({ "value": "another-value" }),
         "run_command" => json!({ "shell": "true" }),
         "set_account" => json!({ "limit": { "steps": 1_000_000_000 } }),
+        "set_sandbox_network" => json!({ "network": ["none"] }),
         "set_secret" => json!({ "value": "another-value", "for": ["api.example.com"] }),
         "share_session" => json!({ "with": "person:uli", "access": "none" }),
         "type_to_command" => json!({ "text": "none" }),

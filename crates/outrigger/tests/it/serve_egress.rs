@@ -10,7 +10,7 @@ use std::net::TcpListener;
 const PEOPLE: &str = "[groups]\nauditor = ['person:abe']\n";
 
 /// A host that answers everything, by its word.
-fn host() -> String {
+pub(crate) fn host() -> String {
     let listener = TcpListener::bind("127.0.0.2:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {

@@ -12,32 +12,32 @@ use tungstenite::http::HeaderValue;
 use tungstenite::{Message, WebSocket};
 
 impl Served {
-    fn sandbox(&self, asked: &Value) -> String {
+    pub(crate) fn sandbox(&self, asked: &Value) -> String {
         let (status, made) = self.post("/v1/sandboxes", asked);
         assert_eq!(status, 201, "{made}");
         format!("/v1/sandboxes/{}", made["id"].as_str().unwrap())
     }
 
-    fn run(&self, sandbox: &str, asked: &Value) -> (u16, Value) {
+    pub(crate) fn run(&self, sandbox: &str, asked: &Value) -> (u16, Value) {
         self.post(&format!("{sandbox}/execs"), asked)
     }
 
-    fn shell(&self, sandbox: &str, line: &str) -> Value {
+    pub(crate) fn shell(&self, sandbox: &str, line: &str) -> Value {
         let (status, done) = self.run(sandbox, &json!({ "shell": line }));
         assert_eq!((status, &done["exit_code"]), (200, &json!(0)), "{done}");
         done
     }
 
     /// As who is logged in, with other arguments of curl.
-    fn send(&self, args: &[&str], path: &str) -> (u16, String) {
+    pub(crate) fn send(&self, args: &[&str], path: &str) -> (u16, String) {
         self.curl(&[&["--cookie", &self.jar()], args].concat(), path)
     }
 
-    fn delete(&self, path: &str) -> u16 {
+    pub(crate) fn delete(&self, path: &str) -> u16 {
         self.send(&["--request", "DELETE"], path).0
     }
 
-    fn problem(&self, args: &[&str], path: &str) -> (u16, Value) {
+    pub(crate) fn problem(&self, args: &[&str], path: &str) -> (u16, Value) {
         let (status, body) = self.send(args, path);
         (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
     }

@@ -254,6 +254,11 @@ fn turn_end(end: &TurnEnd) -> String {
     }
 }
 
+/// Whether something passed.
+pub(crate) fn flow_verdict(flow: &EgressFlow) -> VerdictKind {
+    if flow.refusal.is_none() { VerdictKind::Permit } else { VerdictKind::Forbid }
+}
+
 pub(crate) fn flow(flow: &EgressFlow) -> HostFlow {
     HostFlow {
         host: flow.host.clone(),

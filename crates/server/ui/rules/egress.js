@@ -31,7 +31,7 @@ export function EgressList() {
     </form>
     <${Failure} error=${error} />
     <p class="lead rule-count" role="status">${busy && data.length === 0 ? "Reading the journals…" : said(data.length, cursor, isFiltered)}</p>
-    ${data.length > 0 && html`<ul class="flows" aria-label="What was reached">${data.map((info) => html`<${Flow} info=${info} />`)}</ul>`}
+    ${data.length > 0 && html`<ul class="flows" aria-label="What was reached">${data.map((info) => html`<${Flow} info=${info} from=${html`<a href=${sessionPath(info.session)}>${line(info.session, 64)}</a> <span>${nameOf(info.person)}</span>`} />`)}</ul>`}
     ${cursor && html`<p class="after"><button disabled=${busy} onClick=${more}>${busy ? "Reading…" : "Show more"}</button></p>`}
     <p class="faint after">Of the newest sessions first, as it was noted when a command was over. <code>outrigger egress tail</code> follows it.</p>`;
 }
@@ -42,15 +42,15 @@ function said(count, cursor, isFiltered) {
   return `${plural(count, "host")}${cursor ? " so far" : ""}`;
 }
 
-function Flow({ info }) {
+// One of them; `from` says whose it was.
+export function Flow({ info, from }) {
   const isRefused = info.verdict === "forbid";
   return html`<li class="flow">
     <span class=${`says ${isRefused ? "forbid" : "permit"}`}>${isRefused ? "refused" : "passed"}</span>
     <span class="flow-host"><code>${line(info.host, 253)}:${info.port}</code></span>
     <span class="flow-why">${isRefused ? line(info.refusal, 300) : html`by <code>${line(info.grant ?? "-", 120)}</code>`}</span>
     <span class="flow-facts faint">
-      <a href=${sessionPath(info.session)}>${line(info.session, 64)}</a>
-      <span>${nameOf(info.person)}</span>
+      ${from}
       <span>${when(info.at_ms)}</span>
       <span>${plural(info.requests, "request")}</span>
       ${!isRefused && html`<span>${bytes(info.sent_bytes)} sent, ${bytes(info.received_bytes)} received</span>`}

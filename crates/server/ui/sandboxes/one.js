@@ -9,10 +9,11 @@ import { useStore } from "../store.js";
 import { exact, line } from "../text.js";
 import { nameOf } from "../who.js";
 import { SandboxFiles } from "./files.js";
+import { NetworkTab } from "./network.js";
 import { SnapshotsTab } from "./snapshots.js";
 import { TerminalTab } from "./terminal.js";
 
-const TABS = [["terminal", "Terminal"], ["files", "Files"], ["snapshots", "Snapshots"]];
+const TABS = [["terminal", "Terminal"], ["files", "Files"], ["snapshots", "Snapshots"], ["network", "Network"]];
 
 export function OneSandbox({ id }) {
   const base = `/v1/sandboxes/${encodeURIComponent(id)}`;
@@ -27,6 +28,7 @@ export function OneSandbox({ id }) {
       <div id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`} class="panel">
         ${tab === "terminal" && html`<${TerminalTab} base=${base} mayDrive=${info.may_drive} onChange=${reload} />`}
         ${tab === "files" && html`<${SandboxFiles} base=${base} mayDrive=${info.may_drive} />`}
+        ${tab === "network" && html`<${NetworkTab} base=${base} info=${info} onChange=${reload} />`}
         ${tab === "snapshots" && html`<${SnapshotsTab} base=${base} info=${info} />`}
       </div>`}
     ${error && html`<p><a href="/sandboxes">To the sandboxes</a></p>`}`;

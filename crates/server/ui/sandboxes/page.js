@@ -19,7 +19,7 @@ function AllSandboxes() {
   const about = useStore(server);
   const { value, error } = useFetched("/v1/sandboxes");
   return html`
-    <p class="lead">A sandbox of your own, without an agent: commands, files and a terminal, and no network. Those of sessions are with their sessions.</p>
+    <p class="lead">A sandbox of your own, without an agent: commands, files, a terminal, and of the network what you allow. Those of sessions are with their sessions.</p>
     <${Failure} error=${error} />
     ${!value && !error && html`<p class="loading">Looking what there is…</p>`}
     ${value?.data.length === 0 && html`<p class="lead">There is no sandbox yet.</p>`}

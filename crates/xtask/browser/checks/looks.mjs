@@ -52,8 +52,9 @@ async function sessions(t) {
   await t.put("/v1/secrets/LOOKS", { value: "a-value-of-some-length", for: ["api.example.com"], days: 7 });
   const schedule = { cron: "30 7 * * MON-FRI", time_zone: "Europe/Zurich" };
   await t.put("/v1/agents/looks", { description: "looks at what is new", task: "Look around.", schedule }, { "If-None-Match": "*" });
-  const { id: sandbox } = await t.post("/v1/sandboxes", { label: "Looked at" });
+  const { id: sandbox } = await t.post("/v1/sandboxes", { label: "Looked at", network: ["packages", REACHED] });
   await t.post(`/v1/sandboxes/${sandbox}/execs`, { shell: "mkdir -p src && echo hello > src/notes.txt && echo one > first.txt" });
+  await t.post(`/v1/sandboxes/${sandbox}/execs`, { shell: `curl -s ${REACHED}/ https://refused.example/; true` });
   await t.post(`/v1/sandboxes/${sandbox}/snapshots`, { label: "With notes" });
   return { ...at, question: question.id, sandbox };
 }
@@ -90,6 +91,7 @@ const pages = (at) => [
   ["sandboxes", "/sandboxes", ".entry-row", openNewSandbox],
   ["sandbox-terminal", `/sandboxes/${at.sandbox}`, ".facts-line", openTerminal],
   ["sandbox-files", `/sandboxes/${at.sandbox}#files`, ".tree li:has-text('first.txt')", (page) => page.click(".tree li:has-text('first.txt')")],
+  ["sandbox-network", `/sandboxes/${at.sandbox}#network`, ".flow:has-text('refused.example')"],
   ["sandbox-snapshots", `/sandboxes/${at.sandbox}#snapshots`, ".checkpoints li", (page) => page.click("button:has-text('Remove…')")],
   ["none", "/sessions/none", ".failure"],
 ];

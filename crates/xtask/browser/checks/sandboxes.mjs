@@ -1,4 +1,5 @@
 // Sandboxes without an agent: one is made, typed to, looked into, kept, forked and removed.
+import http from "node:http";
 import { findings, isBad } from "../axe.mjs";
 import { FILE, MARKUP, quoted } from "../hostile.mjs";
 import { until } from "../until.mjs";
@@ -14,6 +15,7 @@ export async function run(t) {
   await made(t, page);
   await typed(t, page);
   await files(t, page);
+  await network(t, page);
   await snapshots(t, page);
   await others(t, page);
   await removed(t, page);
@@ -97,6 +99,33 @@ async function files(t, page) {
     await page.waitForSelector(item(FILE), { state: "detached" });
     return isPlain && (await fetched.failure()) === null;
   });
+}
+
+async function network(t, page) {
+  const host = http.createServer((_, answer) => answer.end("hello"));
+  await new Promise((resolve) => host.listen(0, "127.0.0.2", resolve));
+  const word = `http://127.0.0.2:${host.address().port}`;
+  const [{ id }] = (await t.get("/v1/sandboxes")).data;
+  await t.step("it reaches what one says, and one sees what it reached", async () => {
+    await page.click("#tab-network");
+    await page.waitForSelector("text=It reaches nothing.");
+    await page.fill("label:has-text('What it may reach') input", word);
+    await page.click("button:has-text('Set')");
+    await page.waitForSelector(`p:has-text('It may reach ${word}')`);
+    await t.post(`/v1/sandboxes/${id}/execs`, { shell: `curl -s ${word}/; curl -s https://refused.example/; true` });
+    await page.reload();
+    await page.waitForSelector(`.flow:has-text('passed'):has-text('by ${word}')`);
+    await page.waitForSelector(".flow:has-text('refused'):has-text('refused.example'):has-text('among the words of its')");
+    return (await page.locator(".flow").count()) === 2;
+  });
+  t.expect(/status of 400/);
+  await t.step("words that mean nothing are refused with why", async () => {
+    await page.fill("label:has-text('What it may reach') input", "none, packages");
+    await page.click("button:has-text('Set')");
+    await page.waitForSelector("text=`none` stands alone");
+    return (await t.get(`/v1/sandboxes/${id}`)).network[0] === word;
+  });
+  host.close();
 }
 
 async function snapshots(t, page) {

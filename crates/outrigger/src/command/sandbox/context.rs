@@ -7,10 +7,11 @@ use outrigger_sandbox_native::Native;
 use serde_json::json;
 use std::sync::Arc;
 
-use crate::compose;
-use crate::config::Config;
+use crate::compose::{self, BackendNetworks};
+use crate::config::{BackendName, Config};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
+use crate::network::Words;
 use crate::paths::Paths;
 use crate::sandbox::failed;
 use crate::show;
@@ -23,6 +24,10 @@ pub(crate) struct SandboxContext {
     pub(crate) native: Option<Arc<Native>>,
     /// What the configuration says of sandboxes.
     pub(crate) spec: CreateSpec,
+    /// What it says that they may reach.
+    pub(crate) network: Words,
+    pub(crate) backend_name: BackendName,
+    pub(crate) networks: BackendNetworks,
 }
 
 impl SandboxContext {
@@ -40,12 +45,13 @@ impl SandboxContext {
             return Err(Failure::new(Kind::Usage, text)
                 .hint("docs/configuration.md says how sandboxes are configured."));
         };
-        let (name, spec) = (sandbox.backend, sandbox.spec.clone());
+        let (spec, network) = (sandbox.spec.clone(), sandbox.network.clone());
+        let backend_name = sandbox.backend;
         let backends = compose::backends(paths, &config, None).await?;
-        let native = backends.native.clone();
-        let backend = backends.take(name);
+        let (native, networks) = (backends.native.clone(), backends.networks.clone());
+        let backend = backends.take(backend_name);
         let backend = backend.expect("the backend of every sandbox of a configuration is opened");
-        Ok(Self { backend, native, spec })
+        Ok(Self { backend, native, spec, network, backend_name, networks })
     }
 
     /// Makes another sandbox with the disk of one as it is now, which is kept meanwhile by the

@@ -2,6 +2,7 @@
 //! for each thing that a session did.
 
 use clap::ValueEnum;
+use outrigger_agent::EgressFlow;
 use outrigger_server::AnsweredRequest;
 use outrigger_telemetry::{Operation, Span};
 use serde_json::{Map, Value, json};
@@ -67,6 +68,25 @@ impl ServerLog {
             "session": request.session,
         });
         write(level, "request", fields);
+    }
+
+    /// What a person's sandbox reached, which has no journal that says it.
+    pub(super) fn flow(self, person: &str, sandbox: &str, flow: &EgressFlow) {
+        if self.format == LogFormat::Text {
+            return;
+        }
+        let fields = json!({
+            "principal": person,
+            "sandbox": sandbox,
+            "host": flow.host,
+            "port": flow.port,
+            "grant": flow.grant,
+            "refusal": flow.refusal,
+            "requests": flow.requests,
+            "sent_bytes": flow.sent_bytes,
+            "received_bytes": flow.received_bytes,
+        });
+        write(if flow.refusal.is_some() { "warn" } else { "info" }, "egress", fields);
     }
 
     /// Names, times and counts, whatever a collector is told beside them.

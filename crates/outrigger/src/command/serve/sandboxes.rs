@@ -5,7 +5,10 @@
 
 mod ceiling;
 mod exec_lives;
+mod flows;
 mod held;
+mod network;
+mod reach;
 mod records;
 mod snapshots;
 
@@ -29,6 +32,7 @@ use crate::command::sandbox::context::SandboxContext;
 use crate::limits::{PERSON_SANDBOXES_MAX, SANDBOX_BEGIN_MS_MAX};
 use crate::session::now_ms;
 use held::HeldSandbox;
+use network::{NetworkedSandbox, PersonNetwork};
 use records::{Records, SandboxRecord, SnapshotRecord};
 
 /// The sandboxes of people.
@@ -40,6 +44,7 @@ struct Inner {
     context: Arc<ServeContext>,
     /// The backend, once anybody asked for a sandbox.
     opened: OnceCell<SandboxContext>,
+    network: OnceCell<Arc<PersonNetwork>>,
     sandboxes: Records<SandboxRecord>,
     snapshots: Records<SnapshotRecord>,
     held: Mutex<HashMap<SandboxId, Arc<HeldSandbox>>>,
@@ -53,8 +58,8 @@ impl PersonSandboxes {
         let harness = context.paths.harness();
         let sandboxes = Records::new(harness.join("sandboxes"));
         let snapshots = Records::new(harness.join("snapshots"));
-        let (opened, held) = (OnceCell::new(), Mutex::default());
-        Self(Arc::new(Inner { context, opened, sandboxes, snapshots, held }))
+        let (opened, network, held) = (OnceCell::new(), OnceCell::new(), Mutex::default());
+        Self(Arc::new(Inner { context, opened, network, sandboxes, snapshots, held }))
     }
 
     /// The backend, and what the configuration says of sandboxes.
@@ -64,6 +69,25 @@ impl PersonSandboxes {
         self.0.opened.get_or_try_init(open).await.map_err(told)
     }
 
+    /// How they get out.
+    async fn network(&self) -> Result<&Arc<PersonNetwork>, RequestError> {
+        let SandboxContext { backend_name, networks, .. } = self.context().await?;
+        let open = async || {
+            let opened = PersonNetwork::new(&self.0.context, *backend_name, networks.clone());
+            opened.map(Arc::new).map_err(told)
+        };
+        self.0.network.get_or_try_init(open).await
+    }
+
+    /// One that has a record, or the error that there is none.
+    fn known(&self, id: &SandboxId) -> Result<Arc<HeldSandbox>, RequestError> {
+        self.held(id).ok_or_else(|| gone(id))
+    }
+
+    fn new_held(&self, id: &SandboxId, record: SandboxRecord) -> HeldSandbox {
+        HeldSandbox::new(record, |ending| self.0.sandboxes.beside(id.as_str(), ending))
+    }
+
     /// One that has a record.
     fn held(&self, id: &SandboxId) -> Option<Arc<HeldSandbox>> {
         let mut held = self.0.held.lock().expect("nobody panics while they hold the table");
@@ -71,8 +95,7 @@ impl PersonSandboxes {
             return Some(Arc::clone(held));
         }
         let record = self.0.sandboxes.get(id.as_str())?;
-        let found =
-            Arc::new(HeldSandbox::new(record, self.0.sandboxes.beside(id.as_str(), "execs")));
+        let found = Arc::new(self.new_held(id, record));
         held.insert(id.clone(), Arc::clone(&found));
         Some(found)
     }
@@ -83,8 +106,8 @@ impl PersonSandboxes {
             return held;
         }
         let mut held = self.0.held.lock().expect("nobody panics while they hold the table");
-        let new = || HeldSandbox::new(record, self.0.sandboxes.beside(id.as_str(), "execs"));
-        Arc::clone(held.entry(id.clone()).or_insert_with(|| Arc::new(new())))
+        let new = || Arc::new(self.new_held(id, record));
+        Arc::clone(held.entry(id.clone()).or_insert_with(new))
     }
 
     fn forget_held(&self, id: &SandboxId) {
@@ -115,7 +138,7 @@ impl PersonSandboxes {
         }
         drop(handle);
         let listed = self.listed(id).await?.ok_or_else(|| gone(id))?;
-        Ok(info(&held.record, &listed))
+        Ok(info(&held.record, held.network(), &listed))
     }
 
     /// An error where somebody has too many, or the name is somebody else's.
@@ -167,7 +190,7 @@ fn gone(id: &SandboxId) -> RequestError {
         .hint("It was removed, or its `age_seconds` were over.")
 }
 
-fn info(record: &SandboxRecord, listed: &ListedSandbox) -> SandboxInfo {
+fn info(record: &SandboxRecord, network: Vec<String>, listed: &ListedSandbox) -> SandboxInfo {
     let (template, snapshot) = match &record.spec.origin {
         DiskOrigin::Template(name) => (Some(name.clone()), None),
         // Nobody can ask for what was only there while it was made.
@@ -187,6 +210,7 @@ fn info(record: &SandboxRecord, listed: &ListedSandbox) -> SandboxInfo {
         },
         template,
         snapshot,
+        network,
         limits: limits(&record.spec),
         idle_seconds: seconds(record.spec.lifetime.idle_ms_max),
         age_seconds: seconds(record.spec.lifetime.age_ms_max),
@@ -216,7 +240,7 @@ impl SandboxHost for PersonSandboxes {
         let mut found = Vec::new();
         for (name, record) in all {
             match listed.iter().find(|listed| listed.id.as_str() == name) {
-                Some(listed) => found.push(info(&record, listed)),
+                Some(listed) => found.push(info(&record, record.network.clone(), listed)),
                 // Its age was over, or somebody else removed it; one that is being made is not.
                 None if record.created_ms + SANDBOX_BEGIN_MS_MAX < now_ms() => {
                     drop(SandboxId::new(name).map(|id| self.forget_held(&id)));
@@ -241,7 +265,8 @@ impl SandboxHost for PersonSandboxes {
         self.check_new(person, id)?;
         let origin = self.origin(&asked).await?;
         let spec = ceiling::spec(&self.context().await?.spec, &asked, origin)?;
-        let record = SandboxRecord::new(person, asked.label, spec);
+        let network = self.reach(asked.network.as_deref()).await?;
+        let record = SandboxRecord::new(person, asked.label, spec, network);
         let make = async |context: &SandboxContext, spec: CreateSpec| {
             Ok(context.backend.create(id, &spec).await?)
         };
@@ -255,7 +280,8 @@ impl SandboxHost for PersonSandboxes {
         asked: ForkSandbox,
     ) -> Result<SandboxInfo, RequestError> {
         self.check_new(person, into)?;
-        let spec = self.held(id).ok_or_else(|| gone(id))?.record.spec.clone();
+        let from = self.known(id)?;
+        let (spec, network) = (from.record.spec.clone(), from.network());
         let kept = match &asked.snapshot {
             Some(name) => {
                 let of_it = self.0.snapshots.get(name).is_some_and(|it| it.sandbox == id.as_str());
@@ -270,7 +296,8 @@ impl SandboxHost for PersonSandboxes {
         };
         let kept = kept.map_err(|_| gone(id))?;
         let origin = DiskOrigin::Snapshot(kept.clone());
-        let record = SandboxRecord::new(person, asked.label, CreateSpec { origin, ..spec });
+        let spec = CreateSpec { origin, ..spec };
+        let record = SandboxRecord::new(person, asked.label, spec, network);
         let is_now = asked.snapshot.is_none();
         let make = async |context: &SandboxContext, spec: CreateSpec| match is_now {
             true => Ok(context.fork(id, &kept, into, spec).await?),
@@ -280,20 +307,20 @@ impl SandboxHost for PersonSandboxes {
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Arc<dyn Sandbox>, RequestError> {
-        let held = self.held(id).ok_or_else(|| gone(id))?;
+        let held = self.known(id)?;
         let mut handle = held.handle.lock().await;
-        if let Some(sandbox) = handle.as_ref().filter(|sandbox| sandbox.is_alive()) {
-            return Ok(Arc::clone(sandbox));
-        }
-        *handle = None;
-        // What is not there any more is not made anew.
-        if self.listed(id).await?.is_none() {
-            self.forget_held(id);
-            return Err(gone(id));
-        }
-        let sandbox = self.context().await?.backend.create(id, &held.record.spec).await?;
+        let sandbox = match handle.take().filter(|sandbox| sandbox.is_alive()) {
+            Some(alive) => alive,
+            // What is not there any more is not made anew.
+            None if self.listed(id).await?.is_none() => {
+                self.forget_held(id);
+                return Err(gone(id));
+            }
+            None => self.context().await?.backend.create(id, &held.record.spec).await?,
+        };
         *handle = Some(Arc::clone(&sandbox));
-        Ok(sandbox)
+        let network = Arc::clone(self.network().await?);
+        Ok(Arc::new(NetworkedSandbox { sandbox, held: Arc::clone(&held), network }))
     }
 
     async fn suspend(&self, id: &SandboxId, how: SuspendDepth) -> Result<(), RequestError> {
@@ -305,9 +332,13 @@ impl SandboxHost for PersonSandboxes {
     }
 
     async fn remove(&self, id: &SandboxId) -> Result<(), RequestError> {
-        let held = self.held(id).ok_or_else(|| gone(id))?;
+        let held = self.known(id)?;
         let mut handle = held.handle.lock().await;
         *handle = None;
+        let network = self.network().await?;
+        // Its log outlives it.
+        network.note(id, &held).await.map_err(told)?;
+        network.forget(id).await;
         self.context().await?.backend.destroy(id).await?;
         self.forget_held(id);
         Ok(())
@@ -319,7 +350,7 @@ impl SandboxHost for PersonSandboxes {
         exec: &ExecId,
         begins: Option<&Generation>,
     ) -> Result<Option<Generation>, RequestError> {
-        let held = self.held(id).ok_or_else(|| gone(id))?;
+        let held = self.known(id)?;
         held.exec_life(exec, begins).map_err(told)
     }
 }

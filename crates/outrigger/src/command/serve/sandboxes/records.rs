@@ -20,11 +20,14 @@ pub(super) struct SandboxRecord {
     pub(super) label: String,
     pub(super) created_ms: u64,
     pub(super) spec: CreateSpec,
+    /// What it may reach, in the words of `--net`.
+    #[serde(default)]
+    pub(super) network: Vec<String>,
 }
 
 impl SandboxRecord {
-    pub(super) fn new(person: &str, label: String, spec: CreateSpec) -> Self {
-        Self { person: person.to_owned(), label, created_ms: now_ms(), spec }
+    pub(super) fn new(person: &str, label: String, spec: CreateSpec, network: Vec<String>) -> Self {
+        Self { person: person.to_owned(), label, created_ms: now_ms(), spec, network }
     }
 }
 
@@ -75,7 +78,7 @@ impl<T: Serialize + DeserializeOwned> Records<T> {
 
     /// What can't be deleted names something that is not there, which nobody is shown.
     pub(super) fn remove(&self, name: &str) {
-        for ending in [ENDING, "execs"] {
+        for ending in [ENDING, "execs", "flows"] {
             drop(fs::remove_file(self.beside(name, ending)));
         }
     }

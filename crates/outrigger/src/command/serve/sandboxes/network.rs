@@ -1,0 +1,142 @@
+//! What the sandboxes of people reach: opened before a command, kept while somebody waits for it,
+//! noted after it.
+
+use async_trait::async_trait;
+use outrigger_engine::{Egress as _, HostRules};
+use outrigger_sandbox::{
+    CreateOutcome, Error, ExecId, ExecOutcome, Execute, FileOp, FileReply, Generation, Input,
+    OutputSink, Sandbox, SandboxId,
+};
+use outrigger_server::NotedFlow;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use super::held::HeldSandbox;
+use crate::command::serve::context::ServeContext;
+use crate::command::serve::log::ServerLog;
+use crate::compose::{self, BackendNetworks};
+use crate::config::BackendName;
+use crate::exit::Outcome;
+use crate::network::{GateEgress, over_http};
+use crate::rules::ConfiguredRules;
+use crate::session::now_ms;
+
+/// The way out of the sandboxes of people.
+#[derive(Debug)]
+pub(super) struct PersonNetwork {
+    gate: GateEgress,
+    backend: BackendName,
+    rules: Arc<ConfiguredRules>,
+    log: ServerLog,
+}
+
+impl PersonNetwork {
+    pub(super) fn new(
+        context: &ServeContext,
+        backend: BackendName,
+        networks: BackendNetworks,
+    ) -> Outcome<Self> {
+        let gate = compose::egress(&context.paths, &context.store, networks)?.advising(over_http);
+        Ok(Self { gate, backend, rules: Arc::clone(&context.rules), log: context.log })
+    }
+
+    /// The variables that its commands need to reach what it may.
+    async fn open(
+        &self,
+        sandbox: &dyn Sandbox,
+        held: &HeldSandbox,
+    ) -> Result<BTreeMap<String, String>, Error> {
+        let failed = |why: String| Error::Backend(format!("its network can't be opened: {why}"));
+        let rules = self.rules.in_force().map_err(|failure| failed(failure.message))?;
+        let rules = HostRules::of_person(rules, &held.record.person);
+        let opened = self.gate.open(sandbox, self.backend.as_str(), &held.network(), &rules).await;
+        opened.map_err(|error| failed(error.to_string()))
+    }
+
+    async fn keep(&self, id: &SandboxId) -> Infallible {
+        self.gate.keep(id, self.backend.as_str()).await;
+        std::future::pending().await
+    }
+
+    /// Writes down what it reached since it was asked last.
+    pub(super) async fn note(&self, id: &SandboxId, held: &HeldSandbox) -> Outcome {
+        let (at_ms, flows) = (now_ms(), self.gate.flows(id).await.flows);
+        for flow in &flows {
+            self.log.flow(&held.record.person, id.as_str(), flow);
+        }
+        let noted: Vec<_> = flows.into_iter().map(|flow| NotedFlow { at_ms, flow }).collect();
+        held.note(&noted)
+    }
+
+    /// It reaches nothing any more; what was open ends.
+    pub(super) async fn close(&self, id: &SandboxId) {
+        self.gate.close(id).await;
+    }
+
+    /// As [`Self::close`], of one that is about to be removed.
+    pub(super) async fn forget(&self, id: &SandboxId) {
+        self.gate.forget(id).await;
+    }
+}
+
+/// A sandbox whose commands reach what its person wants.
+#[derive(Debug)]
+pub(super) struct NetworkedSandbox {
+    pub(super) sandbox: Arc<dyn Sandbox>,
+    pub(super) held: Arc<HeldSandbox>,
+    pub(super) network: Arc<PersonNetwork>,
+}
+
+#[async_trait]
+impl Sandbox for NetworkedSandbox {
+    fn id(&self) -> &SandboxId {
+        self.sandbox.id()
+    }
+
+    fn generation(&self) -> &Generation {
+        self.sandbox.generation()
+    }
+
+    fn outcome(&self) -> CreateOutcome {
+        self.sandbox.outcome()
+    }
+
+    fn is_alive(&self) -> bool {
+        self.sandbox.is_alive()
+    }
+
+    async fn execute(
+        &self,
+        mut request: Execute,
+        sink: &dyn OutputSink,
+    ) -> Result<ExecOutcome, Error> {
+        let Self { sandbox, held, network } = self;
+        // What was asked for goes before.
+        for (name, value) in network.open(&**sandbox, held).await? {
+            request.env.entry(name).or_insert(value);
+        }
+        let done = tokio::select! {
+            biased;
+            done = sandbox.execute(request, sink) => done,
+            never = network.keep(sandbox.id()) => match never {},
+        };
+        // The command ran, whether that can be written down or not.
+        if let Err(failure) = network.note(sandbox.id(), held).await {
+            network.log.failure(&failure);
+        }
+        done
+    }
+
+    async fn kill(&self, id: &ExecId) -> Result<(), Error> {
+        self.sandbox.kill(id).await
+    }
+
+    async fn input(&self, id: &ExecId, input: Input) -> Result<(), Error> {
+        self.sandbox.input(id, input).await
+    }
+
+    async fn files(&self, op: FileOp) -> Result<FileReply, Error> {
+        self.sandbox.files(op).await
+    }
+}
