@@ -27,6 +27,13 @@ pub struct AgentDefinition {
     /// The tools that it has; all if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// What its first sandbox stands on, by its name among the templates; what is configured if
+    /// absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// The skills that it is told of, by name; all that are offered if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skills: Option<Vec<String>>,
     /// The most model calls and tool calls of a session of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,

@@ -22,6 +22,10 @@ pub struct CreateSession {
     /// The model, by name; the server's own if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What its first sandbox stands on, by its name among the templates; what the agent or the
+    /// configuration says if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// The directory that it begins with, where it was sent; the server's own if absent.
     #[serde(default, deserialize_with = "object::maybe", skip_serializing_if = "Option::is_none")]
     pub workspace: Option<SentWorkspace>,

@@ -76,11 +76,15 @@ impl Agent {
         Self { name, definition, revision: None, labels: BTreeSet::new() }
     }
 
-    /// What its commands may reach, and what it may spend, where nobody says anything narrower.
+    /// What it works in, what its commands may reach, and what it may spend, where nobody says
+    /// anything else.
     pub(crate) fn settle(&self, config: &mut Config) {
         let Self { definition, .. } = self;
         if let Some(network) = &definition.network {
             config.sandboxes.iter_mut().take(1).for_each(|first| first.network = network.clone());
+        }
+        if let Some(image) = &definition.image {
+            config.stand_on(image);
         }
         config.narrow(definition.limit());
     }
@@ -111,6 +115,17 @@ impl AgentStart {
         (role.agent, role.definition, role.trigger) = (Some(name), revision, self.trigger);
         Ok(labels)
     }
+}
+
+/// An agent that names a skill that is not offered is an error, as with tools.
+pub(crate) fn known_skills(agent: &Agent, offered: &BTreeSet<String>) -> Outcome {
+    let named = agent.definition.skills.iter().flatten();
+    let Some(unknown) = named.into_iter().find(|name| !offered.contains(*name)) else {
+        return Ok(());
+    };
+    let text = format!("the agent {} names the skill `{unknown}`, and none is offered", agent.name);
+    Err(Failure::new(Kind::Usage, text)
+        .hint("`outrigger skills ls` lists those that there are, and how each stands."))
 }
 
 /// An agent that names a tool of ours that is not there is an error: it would have fewer than was

@@ -368,6 +368,11 @@ impl Config {
         }
     }
 
+    /// Has the first sandbox stand on this, as `run --image` takes it.
+    pub(crate) fn stand_on(&mut self, image: &str) {
+        self.sandboxes.iter_mut().take(1).for_each(|first| first.stand_on(image.to_owned()));
+    }
+
     /// Lets a session spend no more than this, of what is limited here.
     pub(crate) fn narrow(&mut self, limit: Limit) {
         let narrower = |own: Option<u64>, asked: Option<u64>| own.into_iter().chain(asked).min();

@@ -133,34 +133,49 @@ pub(crate) async fn read(
     Ok(SkillFolder { path: path_of(&place), place, files, versions, skill, digest })
 }
 
-/// What a session is told of the skills that there are, and what that labels it; nothing if
-/// there are none.
+/// What a session is told of skills.
+#[derive(Debug, Default)]
+pub(crate) struct SkillsPrompt {
+    /// Nothing where it is told of none.
+    pub(crate) text: String,
+    /// What that labels it.
+    pub(crate) labels: BTreeSet<String>,
+    /// The names that it is told.
+    pub(crate) names: BTreeSet<String>,
+}
+
+/// What a session is told of the skills that there are; of these names alone, if any are given.
 pub(crate) async fn prompt(
     entries: &dyn Entries,
     scope: &Scope,
     config: &Skills,
-) -> Result<Option<(String, BTreeSet<String>)>, Error> {
+    named: Option<&BTreeSet<String>>,
+) -> Result<SkillsPrompt, Error> {
     let found = find(entries, scope).await?;
-    let (mut offered, mut labels) = (Vec::new(), BTreeSet::new());
+    let (mut offered, mut told) = (Vec::new(), SkillsPrompt::default());
     let mut bytes = 0;
     for it in &found {
         let (Ok(skill), Standing::Offered) = (&it.skill, it.standing(scope, config)) else {
             continue;
         };
+        if named.is_some_and(|named| !named.contains(&skill.name)) {
+            continue;
+        }
         bytes += skill.name.len() + skill.description.len() + it.path.len();
         if bytes > limits::SKILLS_PROMPT_BYTES_MAX {
             break;
         }
-        labels.extend(it.labels(config));
+        told.labels.extend(it.labels(config));
+        told.names.insert(skill.name.clone());
         // Its words become ours: nothing in them that a person who reads them does not see.
         let clean = |text: &str| visible(text, HiddenCharPolicy::Removed);
         let (name, description) = (clean(&skill.name), clean(&skill.description));
         let skill = Skill { name, description, ..skill.clone() };
         offered.push((clean(&format!("{}/SKILL.md", it.path)), skill));
     }
-    if offered.is_empty() {
-        return Ok(None);
+    if !offered.is_empty() {
+        let offered: Vec<_> = offered.iter().map(|(path, skill)| (path.as_str(), skill)).collect();
+        told.text = outrigger_skills::prompt(&offered);
     }
-    let offered: Vec<_> = offered.iter().map(|(path, skill)| (path.as_str(), skill)).collect();
-    Ok(Some((outrigger_skills::prompt(&offered), labels)))
+    Ok(told)
 }

@@ -98,7 +98,7 @@ pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     }
     let mut screen = Screen::new(run.output);
     if let Some(image) = run.image {
-        config.sandboxes.iter_mut().take(1).for_each(|it| it.stand_on(image.clone()));
+        config.stand_on(&image);
     }
     let network = config.reach(&run.net)?;
     let pictures = picture::named(&run.shown.picture)?;

@@ -7,12 +7,11 @@ use outrigger_agent::{
 use outrigger_engine::{Engine, ensure_shown};
 use outrigger_repository::WorkTree;
 use outrigger_store::{Lease, LeasePurpose};
-use std::collections::BTreeSet;
 
 use super::detach::{self, Driver};
 use super::drive::{Driving, Interrupts, drive};
 use super::finish::{Back, Finish};
-use crate::agents::{self, AgentStart};
+use crate::agents::{self, Agent, AgentStart};
 use crate::compose::{self, HOST_TOOLS, Store};
 use crate::config::{Config, ModelChoice, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
@@ -22,8 +21,9 @@ use crate::paths::Paths;
 use crate::project_content::ProjectContent;
 use crate::project_servers::ServerContent;
 use crate::show::{Screen, Tone};
+use crate::skills::{self, SkillsPrompt};
 use crate::workspace::{self, PackedDirectory, SentDirectory};
-use crate::{abandoned, image, network, outside, project, project_servers, session, skills};
+use crate::{abandoned, image, network, outside, project, project_servers, session};
 
 /// A task, ready to be done.
 #[derive(Debug)]
@@ -151,9 +151,9 @@ pub(crate) async fn open(
             sandbox.template = project.template.clone().or(chosen);
         }
     }
-    let told = told_of_skills(paths, config, &store, &task.who).await?;
-    let (skills, mut labels) = told.unwrap_or_default();
-    spec.system.push_str(&skills);
+    let who = (task.who.as_str(), task.agent.as_ref().map(|start| &start.agent));
+    let SkillsPrompt { text, mut labels, .. } = told_of_skills(paths, config, &store, who).await?;
+    spec.system.push_str(&text);
     if let Some(agent) = task.agent {
         labels.extend(agent.shape(&mut spec)?);
     }
@@ -213,16 +213,22 @@ pub(super) async fn give_back(paths: &Paths, config: &Config, store: &Store) -> 
     Ok(())
 }
 
-/// What the session is told of skills, and what that labels it.
+/// What the session is told of skills.
 async fn told_of_skills(
     paths: &Paths,
     config: &Config,
     store: &Store,
-    who: &str,
-) -> Outcome<Option<(String, BTreeSet<String>)>> {
-    let Some(scope) = compose::scope(paths, config, who)? else { return Ok(None) };
-    let prompt = skills::prompt(&*store.entries, &scope, &config.skills).await;
-    prompt.map_err(|error| Failure::new(Kind::Storage, format!("skills: {error}")))
+    (who, agent): (&str, Option<&Agent>),
+) -> Outcome<SkillsPrompt> {
+    let named = agent.and_then(|agent| agent.definition.skills.as_ref());
+    let told = match compose::scope(paths, config, who)? {
+        None => SkillsPrompt::default(),
+        Some(scope) => skills::prompt(&*store.entries, &scope, &config.skills, named)
+            .await
+            .map_err(|error| Failure::new(Kind::Storage, format!("skills: {error}")))?,
+    };
+    agent.map_or(Ok(()), |agent| agents::known_skills(agent, &told.names))?;
+    Ok(told)
 }
 
 fn spec(

@@ -69,6 +69,15 @@ pub(crate) struct AgentFile {
     /// may. A subagent's are those of the session that starts it.
     #[cfg_attr(test, schemars(with = "Vec<String>", example = ["packages"]))]
     pub(crate) network: Option<Words>,
+    /// What its first sandbox stands on, as `outrigger run --image` takes it; on a server a template
+    /// that is there. If absent, what is configured. A subagent works in the sandboxes of the
+    /// session that starts it.
+    #[cfg_attr(test, schemars(example = &"python:3.13"))]
+    pub(crate) image: Option<String>,
+    /// The skills that it is told of, by name; if absent, all that are offered. A subagent is told
+    /// of those of the session that starts it.
+    #[cfg_attr(test, schemars(example = ["release-notes"]))]
+    pub(crate) skills: Option<BTreeSet<String>>,
     /// When a server starts it by itself, to do its `task`.
     #[cfg_attr(test, schemars(example = serde_json::json!(
         {"cron": "30 7 * * MON-FRI", "time_zone": "Europe/Zurich"})))]

@@ -224,7 +224,7 @@ fn in_a_part_of_a_repository_commands_begin_there_and_all_of_it_is_there() {
 }
 
 /// A root filesystem with a shell, `cat`, and a file that says that it is one.
-fn root_filesystem(world: &World) -> String {
+pub(crate) fn root_filesystem(world: &World) -> String {
     let root = world.path("root");
     let mut files = vec!["/bin/sh".to_owned(), "/bin/cat".to_owned()];
     for program in ["/bin/sh", "/bin/cat"] {

@@ -1,6 +1,9 @@
 //! Agents of `outrigger serve`: kept in versions, started by people, schedules and webhooks.
 
-use crate::serve::{Served, served};
+use crate::projects::root_filesystem;
+use crate::serve::{Served, served, served_in};
+use crate::skills::greet;
+use crate::support::World;
 use crate::support::until_within;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -128,6 +131,60 @@ fn an_agent_is_kept_in_versions_and_started() {
     assert_eq!((status, &problem["code"]), (404, &json!("not_found")), "{problem}");
     let listed = served.world.ran(0, &["agents", "ls"]).stdout;
     assert!(listed.contains("/agents/user/reviewer.toml"), "{listed}");
+}
+
+#[test]
+fn an_agent_has_its_skills_and_its_image() {
+    let world = World::new();
+    world.ran(0, &["sandbox", "import", "small", &root_filesystem(&world)]);
+    world.ran(0, &["skills", "import", &greet(&world)]);
+    let other = b"---\nname: other\ndescription: Does something else.\n---\nDo it.\n";
+    let other = world.dir("given/other", &[("SKILL.md", other)]).display().to_string();
+    world.ran(0, &["skills", "import", &other]);
+    let (served, _) = served_in(world, &[]);
+    let at = "/v1/agents/greeter?owner=user";
+    let definition = json!({ "task": "Greet.", "image": "small", "skills": ["greet"] });
+    new(&served, at, &definition);
+    assert_eq!(served.get("/v1/agents").1["data"][0]["definition"], definition);
+    let begin = |asked: &Value| {
+        let (status, begun) = served.post("/v1/sessions", asked);
+        assert_eq!(status, 201, "{begun}");
+        let session = begun["id"].as_str().unwrap();
+        served.await_status(session, "answered");
+        opened(&served, session)
+    };
+    let spec = begin(&json!({ "agent": "greeter" }));
+    // What was made of the image for this project.
+    let stands_on_image = |spec: &Value| {
+        let template = spec["sandboxes"][0]["template"].as_str().unwrap_or_default();
+        template.starts_with("image.")
+    };
+    assert!(stands_on_image(&spec), "{spec}");
+    let told = |spec: &Value, what: &str| spec["system"].as_str().unwrap().contains(what);
+    assert!(told(&spec, "Says hello.") && !told(&spec, "something else"), "{spec}");
+    // Without an agent all skills, and the image that is asked for.
+    let spec = begin(&json!({ "text": "Go.", "image": "small" }));
+    assert!(stands_on_image(&spec), "{spec}");
+    assert!(told(&spec, "Says hello.") && told(&spec, "something else"), "{spec}");
+    assert!(!stands_on_image(&begin(&json!({ "text": "Go." }))));
+
+    // What is not there is said, and nothing is begun or brought.
+    let before = served.get("/v1/sessions").1["data"].as_array().unwrap().len();
+    let elsewhere = "127.0.0.1:1/team/tools:1.2";
+    for (revision, definition, wanted) in [
+        (1, json!({ "task": "Greet.", "skills": ["none"] }), "the skill `none`, and none is"),
+        (2, json!({ "task": "Greet.", "image": elsewhere }), "there is no template of that name"),
+    ] {
+        let (status, kept) = put(&served, at, &format!("If-Match: \"{revision}\""), &definition);
+        assert_eq!(status, 200, "{kept}");
+        let (status, problem) = served.post("/v1/sessions", &json!({ "agent": "greeter" }));
+        let detail = problem["detail"].as_str().unwrap();
+        assert_eq!((status, detail.contains(wanted)), (400, true), "{problem}");
+    }
+    let (status, problem) =
+        served.post("/v1/sessions", &json!({ "text": "a", "image": elsewhere }));
+    assert_eq!((status, &problem["code"]), (400, &json!("invalid_request")), "{problem}");
+    assert_eq!(served.get("/v1/sessions").1["data"].as_array().unwrap().len(), before);
 }
 
 #[test]

@@ -304,7 +304,9 @@ fn what_is_wrong_is_told() {
     let listed = laptop.world.ran(0, &["context", "ls"]).stdout;
     assert!(listed.contains(&format!("* team  {}  person:ada", laptop.served.url)), "{listed}");
     assert!(ran(2, &["memory", "stale"]).contains("--server local"));
-    assert!(ran(2, &["run", "--image", "x", "--dir", laptop.dir(), "x"]).contains("--image"));
+    assert!(ran(2, &["run", "--include", "x", "--dir", laptop.dir(), "x"]).contains("--include"));
+    let unknown = ran(2, &["run", "--image", "x", "--dir", laptop.dir(), "x"]);
+    assert!(unknown.contains("`x`: there is no template of that name"), "{unknown}");
     assert!(ran(3, &["--server", "https://nowhere.example", "inbox"]).contains("outrigger login"));
     assert!(ran(2, &["audit", "verify"]).contains("audit verify --session ID"));
     assert!(ran(4, &["attach", "nobody"]).contains("nobody"));

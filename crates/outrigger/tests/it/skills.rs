@@ -9,7 +9,7 @@ use crate::support::{Turn, World, shell};
 
 const SKILL: &str = "---\nname: greet\ndescription: Says hello. Use it when a greeting is wanted.\n---\n# Greet\nRun scripts/hi.sh, and nothing else.\n";
 
-fn greet(world: &World) -> String {
+pub(crate) fn greet(world: &World) -> String {
     let script: &[u8] = b"#!/bin/sh\necho \"hello from $(id -un 2>/dev/null || id -u)\"\n";
     let files = [("SKILL.md", SKILL.as_bytes()), ("scripts/hi.sh", script)];
     let dir = world.dir("given/greet", &files);

@@ -37,9 +37,11 @@ export function AgentForm({ info, onDone }) {
       <label class="field">Of the clock in<input type="text" ...${mono("zone", "UTC")} /></label>
       <label class="field">For messages signed with this secret<input type="text" ...${mono("secret", "ISSUES_HOOK")} /></label>
     </div></details>
-    <details class="more"><summary>Model, network, tools, limits</summary><div class="explain-more">
+    <details class="more"><summary>Model, network, image, tools, skills, limits</summary><div class="explain-more">
       <label class="field">Model<input type="text" ...${mono("model", "the server's own")} /></label>
       <label class="field">Its commands may reach<input type="text" ...${mono("network", "what is configured; for example packages docs.rs, or none")} /></label>
+      <label class="field">It works in the image<input type="text" ...${mono("image", "what is configured; a template that is there")} /></label>
+      <label class="field">Skills that it is told of<input type="text" ...${mono("skills", "all; for example release-notes")} /></label>
       <label class="field">Tools<input type="text" ...${mono("tools", "all; for example read_file ls grep")} /></label>
       ${LIMITS.map(([key, label, step]) => html`<label class="field">${label}<input type="number" min="0" step=${step === "any" ? "any" : "1"} ...${text(key, "as the server's")} /></label>`)}
     </div></details>
@@ -71,6 +73,8 @@ const saidOf = (it = {}) => ({
   model: it.model ?? "",
   network: (it.network ?? []).join(" "),
   tools: (it.tools ?? []).join(" "),
+  image: it.image ?? "",
+  skills: (it.skills ?? []).join(" "),
   dollars: it.dollars ?? "",
   tokens: it.tokens ?? "",
   steps: it.steps ?? "",
@@ -83,8 +87,8 @@ const saidOf = (it = {}) => ({
 function definitionOf(said, before = {}) {
   const definition = {};
   for (const key of ["seconds", "cpu_seconds", "egress_bytes"]) if (before[key] !== undefined) definition[key] = before[key];
-  for (const key of ["description", "task", "instructions", "model"]) if (said[key].trim()) definition[key] = said[key].trim();
-  for (const key of ["network", "tools"]) if (words(said[key]).length) definition[key] = words(said[key]);
+  for (const key of ["description", "task", "instructions", "model", "image"]) if (said[key].trim()) definition[key] = said[key].trim();
+  for (const key of ["network", "tools", "skills"]) if (words(said[key]).length) definition[key] = words(said[key]);
   for (const key of ["dollars", "tokens", "steps"]) if (said[key] !== "") definition[key] = Number(said[key]);
   if (said.cron.trim()) definition.schedule = said.zone.trim() ? { cron: said.cron.trim(), time_zone: said.zone.trim() } : { cron: said.cron.trim() };
   if (said.secret.trim()) definition.webhook = { secret: said.secret.trim() };

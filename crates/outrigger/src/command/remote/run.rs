@@ -41,6 +41,7 @@ pub(super) async fn run(remote: &Remote, run: Run) -> Outcome<u8> {
         agent: run.agent,
         network: words.map(|words| words.all().to_vec()).unwrap_or_default(),
         model: run.model.model,
+        image: run.image,
         data: context
             .into_iter()
             .map(|text| AttachedText { name: STDIN.to_owned(), text })
@@ -79,7 +80,6 @@ pub(super) async fn open(
 fn can_be_sent(run: &Run) -> Outcome {
     let Model { script, .. } = &run.model;
     let said = [
-        ("--image", run.image.is_some()),
         ("--include", !run.include.is_empty()),
         ("--name", run.name.is_some()),
         ("--picture", !run.shown.picture.is_empty()),

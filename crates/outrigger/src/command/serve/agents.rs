@@ -149,6 +149,8 @@ fn shown(file: &AgentFile) -> AgentDefinition {
         model: file.model.clone(),
         network: file.network.as_ref().map(|words| words.all().to_vec()),
         tools: file.tools.as_ref().map(|tools| tools.iter().cloned().collect()),
+        image: file.image.clone(),
+        skills: file.skills.as_ref().map(|skills| skills.iter().cloned().collect()),
         steps: limit.steps,
         tokens: limit.tokens,
         dollars,

@@ -17,7 +17,7 @@ use crate::network::Words;
 use crate::project_file::ProjectFile;
 use crate::show::Screen;
 use crate::trust::{self, JudgedFile};
-use crate::workspace;
+use crate::{compose, workspace};
 
 /// A session that is to be opened.
 pub(super) struct SessionOpening<'a> {
@@ -59,7 +59,13 @@ impl SessionOpening<'_> {
             asked.text = agent.task(asked.text)?;
             asked.model = asked.model.or(agent.definition.model.clone());
         }
+        let own = start.as_ref().and_then(|start| start.agent.definition.image.as_ref());
+        let names_image = own.or(asked.image.as_ref()).is_some();
         let (config, model) = chosen(config, model, &asked)?;
+        if names_image {
+            // What whoever serves did not bring here is not brought by whoever comes.
+            compose::templates_are_there(paths, &config).await?;
+        }
         let upload = asked.workspace.as_ref();
         let upload = upload.map(|sent| uploads.take(person, &sent.id)).transpose()?;
         let (tree, mut messages, sent) = match (&upload, &asked.workspace) {
@@ -127,6 +133,9 @@ fn chosen(
         let words = Words::parse(&asked.network)
             .map_err(|why| Failure::new(Kind::Usage, format!("`network`: {why}")))?;
         config.sandboxes.iter_mut().take(1).for_each(|first| first.network = words.clone());
+    }
+    if let Some(image) = &asked.image {
+        config.stand_on(image);
     }
     config.steps_max =
         asked.limits.steps_max.map_or(config.steps_max, |it| it.min(config.steps_max));
