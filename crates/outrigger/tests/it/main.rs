@@ -51,6 +51,7 @@ mod programs;
 mod projects;
 mod provider;
 mod race;
+mod role_tools;
 mod run;
 mod sandboxes;
 mod secrets;

@@ -14,7 +14,7 @@ use crate::tls_host::kill_gates;
 const TOKEN: &str = "canary-of-a-token-2f6c";
 
 /// A server `wiki` that has a tool which only reads and two which act, one of them once.
-fn wiki() -> Server {
+pub(crate) fn wiki() -> Server {
     Server::new(Nature::new(&[
         ("look", "Looks something up."),
         ("note", "Writes a note."),
