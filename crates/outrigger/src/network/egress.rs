@@ -96,6 +96,11 @@ impl GateEgress {
         Self { advice, ..self }
     }
 
+    /// Whether this process opened it, and did not close it since.
+    pub(crate) async fn is_open(&self, id: &SandboxId) -> bool {
+        matches!(self.known.lock().await.get(id), Some(SandboxGate::Open(_)))
+    }
+
     /// As [`Egress::close`], of one that nobody will ask about again.
     pub(crate) async fn forget(&self, id: &SandboxId) {
         self.close(id).await;

@@ -115,6 +115,25 @@ impl PersonSandboxes {
         self.0.sandboxes.remove(id.as_str());
     }
 
+    /// One that is not there any more: nothing of it is kept, here or at the gate.
+    async fn forget_gone(&self, id: &SandboxId) -> Result<(), RequestError> {
+        if let Some(held) = self.held(id) {
+            self.network().await?.forget(id, &held).await;
+        }
+        self.forget_held(id);
+        Ok(())
+    }
+
+    /// What went cold by itself holds nothing at the gate.
+    async fn tidy(&self, listed: &ListedSandbox) -> Result<(), RequestError> {
+        if listed.state == LifecycleState::Cold
+            && let Some(held) = self.held(&listed.id)
+        {
+            self.network().await?.rest(&listed.id, &held).await;
+        }
+        Ok(())
+    }
+
     async fn listed(&self, id: &SandboxId) -> Result<Option<ListedSandbox>, RequestError> {
         let all = self.context().await?.backend.list().await?;
         Ok(all.into_iter().find(|listed| listed.id == *id))
@@ -240,10 +259,15 @@ impl SandboxHost for PersonSandboxes {
         let mut found = Vec::new();
         for (name, record) in all {
             match listed.iter().find(|listed| listed.id.as_str() == name) {
-                Some(listed) => found.push(info(&record, record.network.clone(), listed)),
+                Some(listed) => {
+                    found.push(info(&record, record.network.clone(), listed));
+                    self.tidy(listed).await?;
+                }
                 // Its age was over, or somebody else removed it; one that is being made is not.
                 None if record.created_ms + SANDBOX_BEGIN_MS_MAX < now_ms() => {
-                    drop(SandboxId::new(name).map(|id| self.forget_held(&id)));
+                    if let Ok(id) = SandboxId::new(name) {
+                        self.forget_gone(&id).await?;
+                    }
                 }
                 None => {}
             }
@@ -313,7 +337,7 @@ impl SandboxHost for PersonSandboxes {
             Some(alive) => alive,
             // What is not there any more is not made anew.
             None if self.listed(id).await?.is_none() => {
-                self.forget_held(id);
+                self.forget_gone(id).await?;
                 return Err(gone(id));
             }
             None => self.context().await?.backend.create(id, &held.record.spec).await?,
@@ -328,20 +352,20 @@ impl SandboxHost for PersonSandboxes {
             SuspendDepth::Frozen => Suspend::Frozen,
             SuspendDepth::Cold => Suspend::Cold,
         };
-        Ok(self.context().await?.backend.suspend(id, how).await?)
+        let held = self.known(id)?;
+        self.context().await?.backend.suspend(id, how).await?;
+        if how == Suspend::Cold {
+            self.network().await?.close(id, &held).await;
+        }
+        Ok(())
     }
 
     async fn remove(&self, id: &SandboxId) -> Result<(), RequestError> {
         let held = self.known(id)?;
         let mut handle = held.handle.lock().await;
         *handle = None;
-        let network = self.network().await?;
-        // Its log outlives it.
-        network.note(id, &held).await.map_err(told)?;
-        network.forget(id).await;
         self.context().await?.backend.destroy(id).await?;
-        self.forget_held(id);
-        Ok(())
+        self.forget_gone(id).await
     }
 
     fn exec_life(

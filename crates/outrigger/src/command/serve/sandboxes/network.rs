@@ -59,6 +59,13 @@ impl PersonNetwork {
         std::future::pending().await
     }
 
+    /// As [`Self::note`], where what is done does not depend on it.
+    async fn note_if_it_can_be(&self, id: &SandboxId, held: &HeldSandbox) {
+        if let Err(failure) = self.note(id, held).await {
+            self.log.failure(&failure);
+        }
+    }
+
     /// Writes down what it reached since it was asked last.
     pub(super) async fn note(&self, id: &SandboxId, held: &HeldSandbox) -> Outcome {
         let (at_ms, flows) = (now_ms(), self.gate.flows(id).await.flows);
@@ -69,13 +76,22 @@ impl PersonNetwork {
         held.note(&noted)
     }
 
-    /// It reaches nothing any more; what was open ends.
-    pub(super) async fn close(&self, id: &SandboxId) {
+    /// It reaches nothing until its next command; what was open ends.
+    pub(super) async fn close(&self, id: &SandboxId, held: &HeldSandbox) {
+        self.note_if_it_can_be(id, held).await;
         self.gate.close(id).await;
     }
 
-    /// As [`Self::close`], of one that is about to be removed.
-    pub(super) async fn forget(&self, id: &SandboxId) {
+    /// As [`Self::close`], of one that went cold by itself.
+    pub(super) async fn rest(&self, id: &SandboxId, held: &HeldSandbox) {
+        if self.gate.is_open(id).await {
+            self.close(id, held).await;
+        }
+    }
+
+    /// As [`Self::close`], of one that is gone, or is about to be.
+    pub(super) async fn forget(&self, id: &SandboxId, held: &HeldSandbox) {
+        self.note_if_it_can_be(id, held).await;
         self.gate.forget(id).await;
     }
 }
@@ -121,10 +137,7 @@ impl Sandbox for NetworkedSandbox {
             done = sandbox.execute(request, sink) => done,
             never = network.keep(sandbox.id()) => match never {},
         };
-        // The command ran, whether that can be written down or not.
-        if let Err(failure) = network.note(sandbox.id(), held).await {
-            network.log.failure(&failure);
-        }
+        network.note_if_it_can_be(sandbox.id(), held).await;
         done
     }
 

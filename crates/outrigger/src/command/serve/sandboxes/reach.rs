@@ -36,10 +36,8 @@ impl SandboxEgress for PersonSandboxes {
         let record = SandboxRecord { network: words.clone(), ..self.known(id)?.record.clone() };
         self.0.sandboxes.put(id.as_str(), &record).map_err(told)?;
         held.set_network(words);
-        let network = self.network().await?;
-        network.note(id, &held).await.map_err(told)?;
         // What is taken back is so at once; the next command opens the rest.
-        network.close(id).await;
+        self.network().await?.close(id, &held).await;
         Ok(())
     }
 
