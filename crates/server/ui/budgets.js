@@ -2,11 +2,14 @@
 import { get } from "./api.js";
 import { html, useEffect, useState } from "./dom.js";
 import { useFetched } from "./fetched.js";
-import { bytes, duration, money, number, plural, tokens, when } from "./format.js";
-import { DailyChart } from "./chart.js";
-import { Command, Failure, Status } from "./parts.js";
+import { money, plural, tokens } from "./format.js";
+import { server } from "./live.js";
+import { Disclosure, Failure, OnDemand, Status } from "./parts.js";
 import { sessionPath } from "./router.js";
+import { useStore } from "./store.js";
 import { line } from "./text.js";
+import { Account } from "./budgets/account.js";
+import { DailyChart } from "./budgets/chart.js";
 
 const DAYS = 30;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -15,69 +18,32 @@ const PAGE_SESSIONS = 200;
 const PAGES_MAX = 25;
 const TOP_SESSIONS = 10;
 
-const MEASURES = {
-  money_nanos: ["Money", money],
-  tokens: ["Tokens", tokens],
-  steps: ["Steps", number],
-  wall_ms: ["Time in turns", duration],
-  cpu_ms: ["Processor time", duration],
-  egress_bytes: ["Sent to the network", bytes],
-};
-const PERIODS = { day: "counted anew each day", month: "counted anew each month" };
+const loadOther = () => import("./budgets/other.js").then((module) => module.OtherAccount);
 
 export function BudgetsPage() {
-  const { value, error } = useFetched("/v1/budgets");
+  const administers = useStore(server)?.rights.administer ?? false;
+  const { value, error, reload } = useFetched("/v1/budgets");
+  const [said, setSaid] = useState("");
+  const onDone = async (words) => {
+    setSaid(words);
+    await reload();
+  };
+  const infos = value ? shown(value.data, administers) : [];
   return html`<div class="budgets">
+    <p class="good" role="status">${said}</p>
     <${Failure} error=${error} />
     ${!value && !error && html`<p class="loading">Reading the accounts…</p>`}
-    ${value?.data.length === 0 && html`<p class="lead">No account is kept here.</p>`}
-    ${(value?.data ?? []).map((info) => html`<${Account} key=${info.account} info=${info} />`)}
+    ${value && infos.length === 0 && html`<p class="lead">No account is kept here.</p>`}
+    ${infos.map((info) => html`<${Account} key=${info.account} info=${info} mayChange=${administers} onDone=${onDone} />`)}
+    ${value && administers && html`<div class="file other"><${Disclosure} title="Another person's account"><${OnDemand} load=${loadOther} accounts=${infos.map((info) => info.account)} onDone=${onDone} /></${Disclosure}></div>`}
     <${Spending} />
   </div>`;
 }
 
-function nameOf(account) {
-  if (account === "org") return "The organisation";
-  return account.startsWith("user:") ? line(account.slice("user:".length), 80) : line(account, 80);
-}
-
-function Account({ info }) {
-  const { stopped, measures } = info;
-  return html`<section class="account" aria-label=${nameOf(info.account)}>
-    <h2>${nameOf(info.account)} <span class="faint">${PERIODS[info.period] ?? "counted from the beginning"}</span></h2>
-    ${stopped && html`<div class="trouble failed"><p><strong>Stopped by ${line(stopped.by, 80)}</strong> <span class="faint">${when(stopped.at_ms)}</span></p>
-      <p>${line(stopped.reason, 500) || "No reason was given."}</p>
-      <p class="faint">Nothing further starts until it is allowed again:</p><${Command} text=${`outrigger budget allow ${line(info.account, 80)}`} /></div>`}
-    ${measures.length === 0 && html`<p class="faint">Nothing is spent yet, and nothing is limited.</p>`}
-    <ul class="measures">${measures.map((measure) => html`<${Measure} key=${measure.measure} of=${measure} />`)}</ul>
-  </section>`;
-}
-
-// The whole lane is the limit, or what is used where that is more.
-function Measure({ of }) {
-  const { spent, reserved, limit, soft } = of;
-  const [name, write] = MEASURES[of.measure] ?? [line(of.measure, 40), number];
-  const used = spent + reserved;
-  const isLimited = limit !== undefined && limit !== null;
-  const most = Math.max(limit ?? 0, soft ?? 0, used, 1);
-  const share = (value) => `${Math.min(100, (value / most) * 100)}%`;
-  const state = isLimited && used >= limit ? "over" : soft && used >= soft ? "near" : "";
-  return html`<li class=${`measure ${state}`}>
-    <span class="bar-name">${name}</span>
-    <span class="bar-value">${write(spent)}${reserved > 0 && html` <span class="faint">+ ${write(reserved)} reserved</span>`}${isLimited ? ` of ${write(limit)}` : ""}</span>
-    ${(isLimited || soft > 0) && html`<span class="lane" aria-hidden="true">
-      <span class="lane-spent" style=${{ width: share(spent) }}></span><span class="lane-reserved" style=${{ width: share(reserved) }}></span>
-      ${soft > 0 && html`<span class="lane-soft" style=${{ left: share(soft) }}></span>`}
-    </span>`}
-    <span class="measure-note">${noteOf(state, of, write)}</span>
-  </li>`;
-}
-
-function noteOf(state, { spent, reserved, limit, soft }, write) {
-  if (state === "over") return html`<strong class="bad">The limit is reached.</strong>`;
-  const share = limit ? `${Math.round(((spent + reserved) / limit) * 100)} per cent of the limit` : "No limit";
-  if (state === "near") return html`${share}. <strong class="warn">More than ${write(soft)}, so a person is asked.</strong>`;
-  return `${share}.${soft ? ` A person is asked from ${write(soft)} on.` : ""}`;
+// The organisation has an account, also where nothing was charged to it yet.
+function shown(infos, administers) {
+  const isThere = infos.some((info) => info.account === "org");
+  return administers && !isThere ? [{ account: "org", measures: [] }, ...infos] : infos;
 }
 
 function Spending() {

@@ -1,4 +1,5 @@
-// What is spent and what may be: bars of the accounts, a plot of days, the sessions behind it.
+// What is spent and what may be: bars of the accounts, a plot of days, the sessions behind it; limits
+// that are set, an account that is stopped.
 import { TASK } from "../script.mjs";
 
 export const alone = {};
@@ -34,11 +35,87 @@ export async function run(t) {
     await page.goBack();
     await page.waitForSelector(".top-sessions");
   });
-  await t.step("an account that was stopped says who did it and why", async () => {
-    t.world.outrigger("budget", "stop", "org", "--reason", "The bill is looked at");
-    await page.reload();
-    await page.waitForSelector(".account .trouble:has-text('Stopped by'):has-text('The bill is looked at')");
-    await page.waitForSelector("code:has-text('outrigger budget allow org')");
-    t.world.outrigger("budget", "allow", "org");
+  await limited(t, page);
+  await stopped(t, page);
+  await another(t, page);
+  await others(t);
+}
+
+const section = (name) => `.account:has(h2:has-text(${JSON.stringify(name)}))`;
+const accountOf = async (t, account) => (await t.get("/v1/budgets")).data.find((info) => info.account === account);
+const limitOf = (info, measure, kind = "limit") => info.measures.find((one) => one.measure === measure)?.[kind];
+
+async function limited(t, page) {
+  const organisation = section("The organisation");
+  await t.step("a limit is set, and all else stays", async () => {
+    await page.goto(`${t.url}/budgets`);
+    await page.click(`${organisation} button:has-text('Limits…')`);
+    const isThere = (await page.inputValue("input[aria-label='Tokens: at most']")) === "1000000";
+    if (!isThere || (await page.locator("button:has-text('Set the limits')").isEnabled())) return false;
+    await page.fill("input[aria-label='Dollars: at most']", "12.50");
+    await page.fill("input[aria-label='Seconds of processors: a person is asked from']", "90000.5");
+    await page.click("button:has-text('Set the limits')");
+    await page.waitForSelector("[role=status]:has-text('The organisation: the limits are set.')");
+    await page.waitForSelector(`${organisation} .measure:has-text('Money'):has-text('of $12.50')`);
+    const info = await accountOf(t, "org");
+    return limitOf(info, "money_nanos") === 12_500_000_000 && limitOf(info, "cpu_ms", "soft") === 90_000_500 && limitOf(info, "tokens") === 1_000_000 && info.period === "month";
+  });
+  await t.step("one is taken away, and all else stays", async () => {
+    await page.click(`${organisation} button:has-text('Limits…')`);
+    await page.fill("input[aria-label='Dollars: at most']", "");
+    await page.selectOption("label:has-text('Counted anew') select", "day");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`${organisation} h2:has-text('counted anew each day')`);
+    const info = await accountOf(t, "org");
+    return limitOf(info, "money_nanos") === undefined && limitOf(info, "tokens", "soft") === 900_000 && limitOf(info, "cpu_ms", "soft") === 90_000_500;
+  });
+}
+
+async function stopped(t, page) {
+  const [organisation, session] = [section("The organisation"), await t.create(TASK.sleep)];
+  await t.step("an account is not stopped where one does not mean it", async () => {
+    await t.status(session, "running");
+    await page.click(`${organisation} button:has-text('Stop…')`);
+    await page.click("button:has-text('Keep it going')");
+    return !(await accountOf(t, "org")).stopped;
+  });
+  await t.step("stopped it says who did it and why, and what worked is interrupted", async () => {
+    await page.click(`${organisation} button:has-text('Stop…')`);
+    await page.fill("label:has-text('Why') input", "The bill is looked at");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("[role=status]:has-text('is stopped; 1 session interrupted.')");
+    await page.waitForSelector(`${organisation} .trouble:has-text('Stopped by'):has-text('The bill is looked at')`);
+    await t.status(session, "interrupted");
+    return (await accountOf(t, "org")).stopped.reason === "The bill is looked at";
+  });
+  await t.step("it is allowed again", async () => {
+    await page.click(`${organisation} button:has-text('Allow again')`);
+    await page.waitForSelector("[role=status]:has-text('may start things again')");
+    await page.waitForSelector(`${organisation} button:has-text('Stop…')`);
+    return !(await accountOf(t, "org")).stopped;
+  });
+}
+
+async function another(t, page) {
+  await t.step("somebody who has no account yet is limited", async () => {
+    await page.click("button:has-text(\"Another person's account\")");
+    if (await page.locator(".other-account button:has-text('Limits…')").isEnabled()) return false;
+    await page.fill(".other-account label:has-text('Whose') input", "grace");
+    await page.waitForSelector("text=Nobody of this name is known here.");
+    await page.click(".other-account button:has-text('Limits…')");
+    await page.fill("input[aria-label='Steps: at most']", "100");
+    await page.click("button:has-text('Set the limits')");
+    await page.waitForSelector(`${section("grace")} .measure:has-text('Steps'):has-text('of 100')`);
+    return limitOf(await accountOf(t, "user:grace"), "steps") === 100;
+  });
+}
+
+async function others(t) {
+  await t.step("who does not administer sees what is spent, and changes nothing", async () => {
+    const bobs = await t.person("bob");
+    await bobs.goto(`${t.url}/budgets`);
+    await bobs.waitForSelector(section("The organisation"));
+    return (await bobs.locator(".budgets button", { hasText: /Limits|Stop|Allow|Another/ }).count()) === 0;
   });
 }

@@ -80,6 +80,7 @@ const pages = (at) => [
   ["memory-history", `${ENTRY}#history`, ".versions li"],
   ["memory-blame", `${ENTRY}#blame`, ".blame td"],
   ["budgets", "/budgets", ".chart svg"],
+  ["budgets-limits", "/budgets", ".chart svg", openAccount],
   ["share", `/sessions/${at.edit}`, "text=The agent answered.", openShare],
   ["why", `/sessions/${at.once}`, ".question .why-button", openWhy],
   ["people", "/people", ".entry-row"],
@@ -95,6 +96,14 @@ const pages = (at) => [
   ["sandbox-snapshots", `/sandboxes/${at.sandbox}#snapshots`, ".checkpoints li", (page) => page.click("button:has-text('Remove…')")],
   ["none", "/sessions/none", ".failure"],
 ];
+
+async function openAccount(page) {
+  await page.click("button:has-text('Stop…') >> nth=0");
+  await page.click("button:has-text(\"Another person's account\")");
+  await page.fill(".other-account label:has-text('Whose') input", "grace");
+  await page.click(".other-account button:has-text('Limits…')");
+  await page.waitForSelector(".limits-form table");
+}
 
 async function openNewSandbox(page) {
   await page.click("button:has-text('Make a sandbox')");

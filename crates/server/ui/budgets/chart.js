@@ -1,7 +1,7 @@
 // A bar for each day, drawn as elements, with all of it as a table for who does not see it.
-import { html, useState } from "./dom.js";
-import { money, plural, tokens } from "./format.js";
-import { Disclosure } from "./parts.js";
+import { html, useState } from "../dom.js";
+import { money, plural, tokens } from "../format.js";
+import { Disclosure } from "../parts.js";
 
 const WIDTH_MAX = 720;
 const WIDTH_MIN = 300;
