@@ -204,6 +204,9 @@ pub struct WriteEntry {
     /// Why, for who reads its history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Whether a sandbox may execute it; as before if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executable: Option<bool>,
 }
 
 /// Makes an older version the newest again.

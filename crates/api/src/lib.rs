@@ -30,6 +30,7 @@ mod sandbox;
 mod secret;
 mod session;
 mod share;
+mod skill;
 mod stream;
 mod workspace;
 
@@ -89,5 +90,6 @@ pub use share::{
     GroupInfo, PeopleList, PersonInfo, PresenceFrame, ServerRights, SessionRights, ShareAccess,
     ShareInfo,
 };
+pub use skill::{SkillInfo, SkillList, SkillStanding};
 pub use stream::{LiveFrame, LiveKind};
 pub use workspace::{SentWorkspace, TrustedContent, UploadedWorkspace};

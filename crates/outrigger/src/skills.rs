@@ -7,6 +7,7 @@
 //! label the session then. What is put there labels it from its start.
 
 use outrigger_agent::{Digest, HiddenCharPolicy, visible};
+use outrigger_api::{SkillInfo, SkillStanding};
 use outrigger_engine::path_of;
 use outrigger_policy::{MemoryKind, MemoryScope, Scope, UNTRUSTED};
 use outrigger_skills::{Skill, SkillFile, SkillFiles, SkillProblem};
@@ -16,6 +17,7 @@ use outrigger_store::entries::{
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Skills;
+use crate::exit::{Failure, Kind};
 use crate::limits;
 
 /// A folder that is, or should be, a skill.
@@ -23,7 +25,6 @@ use crate::limits;
 pub(crate) struct SkillFolder {
     /// Its folder, as sessions see it.
     pub(crate) path: String,
-    pub(crate) place: EntryAddress,
     pub(crate) files: SkillFiles,
     /// The newest version of each file.
     pub(crate) versions: BTreeMap<String, Version>,
@@ -32,38 +33,14 @@ pub(crate) struct SkillFolder {
     pub(crate) digest: [u8; 32],
 }
 
-/// Whether a skill is offered to sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    Offered,
-    /// Its content is not what is pinned.
-    NotPinned,
-    /// Somebody else wrote it, or a session that had read what nobody vouches for, and
-    /// nobody accepted it.
-    NotReviewed,
-    /// It is not as the format demands.
-    Invalid,
-}
-
-impl Standing {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Offered => "offered",
-            Self::NotPinned => "not pinned",
-            Self::NotReviewed => "not reviewed",
-            Self::Invalid => "invalid",
-        }
-    }
-}
-
 impl SkillFolder {
     /// Whether sessions of a person are told of it.
-    pub(crate) fn standing(&self, scope: &Scope, config: &Skills) -> Standing {
+    fn standing(&self, scope: &Scope, config: &Skills) -> SkillStanding {
         if self.skill.is_err() {
-            return Standing::Invalid;
+            return SkillStanding::Invalid;
         }
         if config.pins.get(&self.path).is_some_and(|pin| pin.0 != self.digest) {
-            return Standing::NotPinned;
+            return SkillStanding::NotPinned;
         }
         let vouched = |it: &Version| {
             let own = it.author == scope.person() && !it.by.labels.contains(UNTRUSTED);
@@ -71,9 +48,9 @@ impl SkillFolder {
         };
         let pinned = config.pins.contains_key(&self.path);
         if pinned || self.versions.values().all(vouched) {
-            Standing::Offered
+            SkillStanding::Offered
         } else {
-            Standing::NotReviewed
+            SkillStanding::NotReviewed
         }
     }
 
@@ -84,9 +61,30 @@ impl SkillFolder {
         described.map(|it| it.by.labels.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn digest(&self) -> Digest {
-        Digest::from_sha256(self.digest)
+    /// As it is told to a person.
+    pub(crate) fn info(&self, scope: &Scope, config: &Skills) -> SkillInfo {
+        let skill = self.skill.as_ref().ok();
+        SkillInfo {
+            path: self.path.clone(),
+            name: skill.map(|skill| skill.name.clone()),
+            description: skill.map(|skill| skill.description.clone()),
+            digest: Digest::from_sha256(self.digest).to_string(),
+            standing: self.standing(scope, config),
+            problem: self.skill.as_ref().err().map(said),
+            files: self.files.len() as u64,
+        }
     }
+}
+
+/// What is wrong with a skill, and where.
+pub(crate) fn said(problem: &SkillProblem) -> String {
+    let line = problem.line.map(|line| format!(", line {line}")).unwrap_or_default();
+    format!("{}{line}: {}", problem.path, problem.reason)
+}
+
+/// The error of a store that does not give its skills.
+pub(crate) fn failed(error: &Error) -> Failure {
+    Failure::new(Kind::Storage, error.to_string())
 }
 
 /// Every folder at the top of the memory scopes of skills that somebody sees.
@@ -104,7 +102,7 @@ pub(crate) async fn find(entries: &dyn Entries, scope: &Scope) -> Result<Vec<Ski
 }
 
 /// A folder as a skill.
-pub(crate) async fn read(
+async fn read(
     entries: &dyn Entries,
     scope: &Scope,
     memory_scope: &MemoryScope,
@@ -130,7 +128,7 @@ pub(crate) async fn read(
     }
     let skill = outrigger_skills::skill_of(&files, place.path.name());
     let digest = outrigger_skills::digest(&files);
-    Ok(SkillFolder { path: path_of(&place), place, files, versions, skill, digest })
+    Ok(SkillFolder { path: path_of(&place), files, versions, skill, digest })
 }
 
 /// What a session is told of skills.
@@ -155,7 +153,7 @@ pub(crate) async fn prompt(
     let (mut offered, mut told) = (Vec::new(), SkillsPrompt::default());
     let mut bytes = 0;
     for it in &found {
-        let (Ok(skill), Standing::Offered) = (&it.skill, it.standing(scope, config)) else {
+        let (Ok(skill), SkillStanding::Offered) = (&it.skill, it.standing(scope, config)) else {
             continue;
         };
         if named.is_some_and(|named| !named.contains(&skill.name)) {

@@ -173,7 +173,8 @@ pub(crate) async fn write(
     }
     // A program stays one when its text is another.
     let before = server.parts.entries.stat(&scope, &at).await;
-    let executable = before.is_ok_and(|before| before.executable);
+    let before = before.is_ok_and(|before| before.executable);
+    let executable = said.executable.unwrap_or(before);
     let file = EntryFile { executable, ..EntryFile::of(said.text) };
     let change = ChangeRequest::Write { at: at.clone(), expected, file };
     made(&server, &scope, &at, change, said.message).await

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentCatalog, LoginProvider, Observer, SandboxEgress, SandboxHost, SecretStore, SessionChanges,
-    SessionDisks, SessionHost, SnapshotStore,
+    SessionDisks, SessionHost, SkillCatalog, SnapshotStore,
 };
 
 /// What a server is made of.
@@ -37,6 +37,8 @@ pub struct Services {
     pub host: Arc<dyn SessionHost>,
     /// Knows the agents.
     pub agents: Arc<dyn AgentCatalog>,
+    /// Knows the skills.
+    pub skills: Arc<dyn SkillCatalog>,
     /// Takes out what they changed.
     pub changes: Arc<dyn SessionChanges>,
     /// Looks into their sandboxes.

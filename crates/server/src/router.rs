@@ -17,7 +17,7 @@ use crate::sandboxes::{execs, snapshots};
 use crate::{
     RequestError, Server, agents, approvals, audit, budgets, changes, checkpoints, device, egress,
     events, files, journal, limits, login, memory, metrics, page, people, proposals, requests,
-    rules, sandboxes, secrets, sessions, sign_in, workspaces,
+    rules, sandboxes, secrets, sessions, sign_in, skills, workspaces,
 };
 
 /// What stands above the generated parts of the document.
@@ -94,6 +94,7 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(proposals::list))
         .routes(routes!(proposals::one, proposals::answer))
         .routes(routes!(proposals::comment))
+        .routes(routes!(skills::list))
         .routes(routes!(agents::list))
         .routes(routes!(agents::write))
         .routes(routes!(budgets::list))

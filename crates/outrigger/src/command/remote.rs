@@ -18,6 +18,7 @@ mod run;
 mod secrets;
 mod session_work;
 mod sessions;
+mod skills;
 mod talk;
 mod watch;
 
@@ -54,6 +55,7 @@ pub(super) async fn execute(paths: &Paths, client: ServerClient, command: Comman
         Command::Budget(asked) => budget::execute(remote, asked).await,
         Command::Memory(asked) => memory::execute(remote, asked).await,
         Command::Secrets(asked) => secrets::execute(remote, asked).await,
+        Command::Skills(asked) => skills::execute(remote, asked).await,
         _ => Err(not_there("this command")),
     }
 }

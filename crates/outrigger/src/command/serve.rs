@@ -19,6 +19,7 @@ mod opening;
 mod sandboxes;
 mod secrets;
 mod sign_in;
+mod skills;
 mod triggers;
 mod uploads;
 
@@ -51,6 +52,7 @@ use observation::Observation;
 use sandboxes::PersonSandboxes;
 use secrets::HostSecrets;
 use sign_in::HostLogins;
+use skills::ServedSkills;
 use triggers::Triggers;
 
 /// How it is served.
@@ -180,6 +182,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         database: paths.database().clone(),
         host: Arc::new(host.clone()),
         agents: Arc::new(agents),
+        skills: Arc::new(ServedSkills::new(Arc::clone(&context))),
         changes: Arc::clone(&disks) as _,
         disks,
         sandbox_egress: Arc::clone(&sandboxes) as _,

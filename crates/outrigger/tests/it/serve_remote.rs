@@ -80,7 +80,8 @@ pub(crate) fn asking(commands: &[&str]) -> Laptop {
     begun(world, commands)
 }
 
-fn begun(world: World, commands: &[&str]) -> Laptop {
+/// A server of this world whose model runs these commands.
+pub(crate) fn begun(world: World, commands: &[&str]) -> Laptop {
     let dir = world.dir("served", &[("other", b"x\n")]);
     let turn = |command: &&str| Turn(&[shell(command)]).text() + "[[turn]]\ntext = \"Done.\"\n";
     let script = world.path("script.toml");

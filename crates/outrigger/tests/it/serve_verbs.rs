@@ -1,12 +1,13 @@
-//! What a person keeps at a server, from the command line: memory, agents, secrets, budgets. The
-//! same verbs and the same `--json` as on one machine.
+//! What a person keeps at a server, from the command line: memory, skills, agents, secrets, budgets.
+//! The same verbs and the same `--json` as on one machine.
 
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use crate::serve_remote::{Laptop, asking, laptop};
-use crate::support::{Ran, until};
+use crate::serve_remote::{Laptop, asking, begun, laptop};
+use crate::support::{Ran, World, until};
 
 /// Runs a command that reads this from its standard input.
 fn fed(laptop: &Laptop, args: &[&str], text: &str) -> Ran {
@@ -63,6 +64,92 @@ fn memory_is_read_and_changed() {
     // None of it is on this machine.
     let here = laptop.world.ran(0, &["--server", "local", "memory", "ls"]).stdout;
     assert!(!here.contains("notes.md"), "{here}");
+}
+
+const SKILL: &[u8] = b"---\nname: greet\ndescription: Says hello.\n---\n# Greet\n";
+
+/// The folder of a skill with a program.
+fn greet(world: &World) -> String {
+    let files = [("SKILL.md", SKILL), ("scripts/hi.sh", b"#!/bin/sh\necho hello\n")];
+    let dir = world.dir("given/greet", &files);
+    fs::set_permissions(dir.join("scripts/hi.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    dir.display().to_string()
+}
+
+#[test]
+fn a_skill_goes_in_and_out_as_it_was() {
+    let laptop = laptop(&["/skills/user/greet/scripts/hi.sh > said"]);
+    let ran = |code, args: &[&str]| laptop.world.ran(code, &[&["skills"], args].concat());
+    let folder = greet(&laptop.world);
+    let digest = ran(0, &["validate", &folder, "--json"]).json()["digest"].clone();
+    assert!(ran(0, &["ls"]).stderr.contains("there are no skills yet"));
+    let made = ran(0, &["import", &folder, "--json"]).json();
+    assert_eq!((&made["path"], &made["digest"]), (&json!("/skills/user/greet"), &digest));
+    let again = ran(5, &["import", &folder]).stderr;
+    assert!(again.contains("/skills/user/greet is there already"), "{again}");
+    let skill = ran(0, &["ls", "--json"]).json()["skills"][0].clone();
+    assert_eq!((&skill["digest"], &skill["files"]), (&digest, &json!(2)), "{skill}");
+    assert_eq!(
+        (&skill["standing"], &skill["description"]),
+        (&json!("offered"), &json!("Says hello."))
+    );
+    let shown = ran(0, &["ls"]).stdout;
+    assert!(shown.starts_with("/skills/user/greet  offered\n    Says hello.\n"), "{shown}");
+    // What may be executed stays so, there and back.
+    laptop.world.ran(0, &["run", "--dir", laptop.dir(), "--apply", "Greet."]);
+    assert_eq!(fs::read_to_string(laptop.dir.join("said")).unwrap(), "hello\n");
+    let events = serde_json::to_string(&laptop.world.events(&laptop.session())).unwrap();
+    assert!(events.contains("/skills/user/greet/SKILL.md"), "{events}");
+    let out = laptop.world.path("greet");
+    ran(0, &["export", "greet", out.to_str().unwrap()]);
+    assert_eq!(ran(0, &["validate", out.to_str().unwrap(), "--json"]).json()["digest"], digest);
+    ran(5, &["export", "greet", out.parent().unwrap().to_str().unwrap()]);
+    ran(4, &["export", "none"]);
+    // Another version of it: what did not change is not written again, what is gone is removed.
+    fs::remove_dir_all(format!("{folder}/scripts")).unwrap();
+    fs::write(format!("{folder}/more.md"), "more\n").unwrap();
+    ran(0, &["import", "--replace", &folder]);
+    let listed =
+        laptop.world.ran(0, &["memory", "ls", "-r", "/skills/user/greet", "--json"]).json();
+    let files = listed["entries"].as_array().unwrap().iter().filter(|it| it["folder"] != true);
+    let files: Vec<_> = files.map(|it| (it["path"].as_str().unwrap(), &it["revision"])).collect();
+    let (more, skill) = ("/skills/user/greet/more.md", "/skills/user/greet/SKILL.md");
+    assert_eq!(files, [(skill, &json!(1)), (more, &json!(1))], "{listed}");
+    // None of it is on this machine.
+    assert_eq!(laptop.world.ran(0, &["--server", "local", "skills", "ls"]).stdout, "");
+}
+
+#[test]
+fn what_is_no_skill_for_a_server_is_refused_whole() {
+    let laptop = laptop(&["true"]);
+    let ran = |code, args: &[&str]| laptop.world.ran(code, &[&["skills"], args].concat());
+    let folder = greet(&laptop.world);
+    let nowhere = ran(4, &["import", &folder, "--to", "nobody"]).stderr;
+    assert!(nowhere.contains("there is no memory scope `nobody` for you"), "{nowhere}");
+    // What has to be reviewed is proposed.
+    let proposed = ran(0, &["import", &folder, "--to", "organisation", "--json"]).json();
+    assert_eq!(proposed["proposals"].as_array().unwrap().len(), 2, "{proposed}");
+    fs::write(format!("{folder}/a.bin"), b"\xff\x00").unwrap();
+    let refused = ran(2, &["import", &folder]).stderr;
+    assert!(refused.contains("a.bin: it is no text"), "{refused}");
+    assert_eq!(ran(0, &["ls"]).stdout, "");
+}
+
+#[test]
+fn a_server_says_whose_skills_are_taken_in_and_which_are_pinned() {
+    let world = World::new();
+    let key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+    world.configure(&format!(
+        "[skills]\ntrusted_keys = [\"{key}\"]\npins = {{ \"/skills/user/greet\" = \"{key}\" }}\n"
+    ));
+    let laptop = begun(world, &["true"]);
+    let folder = greet(&laptop.world);
+    let refused = laptop.world.ran(12, &["skills", "import", &folder]).stderr;
+    assert!(refused.contains("it is not signed"), "{refused}");
+    let put = ["memory", "put", "/skills/user/greet/SKILL.md", &format!("{folder}/SKILL.md")];
+    laptop.world.ran(0, &put);
+    let listed = laptop.world.ran(0, &["skills", "ls", "--json"]).json();
+    assert_eq!(listed["skills"][0]["standing"], "not pinned", "{listed}");
 }
 
 #[test]

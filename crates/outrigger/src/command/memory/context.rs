@@ -42,7 +42,7 @@ impl MemoryContext {
     }
 
     /// Where a path leads. One without a slash before it is one of the person's own.
-    pub(super) fn place(&self, path: &str) -> Outcome<EntryAddress> {
+    pub(crate) fn place(&self, path: &str) -> Outcome<EntryAddress> {
         let path =
             if path.starts_with('/') { path.to_owned() } else { format!("/memory/user/{path}") };
         place_of(&path, &self.scope).ok_or_else(|| {

@@ -44,7 +44,7 @@ pub(super) async fn execute(remote: &Remote, asked: Memory) -> Outcome<u8> {
             let path = place(&at.path);
             let text = text_of(&path, given(from.as_deref())?)?;
             let seen = replaces.map_or(SeenRevision::Nothing, SeenRevision::At);
-            let said = WriteEntry { text, message };
+            let said = WriteEntry { text, message, executable: None };
             tell(&client.put_over(&at_content(&path), seen, &said).await?, output)?;
         }
         Memory::Rm { at, .. } => {
@@ -135,7 +135,7 @@ fn of_versions(address: &str, path: &str, numbers: &[(&str, Option<u64>)]) -> St
     with_query(address, &query)
 }
 
-fn at_content(path: &str) -> String {
+pub(super) fn at_content(path: &str) -> String {
     with_query("/v1/memory/content", &[("path", path)])
 }
 
@@ -143,7 +143,7 @@ fn text_of(path: &str, bytes: Vec<u8>) -> Outcome<String> {
     String::from_utf8(bytes).map_err(|_| no_text(path))
 }
 
-fn no_text(path: &str) -> Failure {
+pub(super) fn no_text(path: &str) -> Failure {
     Failure::new(Kind::Usage, format!("{path}: it is no text, and a server takes and gives text"))
 }
 
@@ -227,7 +227,7 @@ impl EditedFile for RemoteFile<'_> {
 
     async fn write(&self, base: u64, text: Vec<u8>, message: Option<String>) -> Outcome<Written> {
         let seen = if base == 0 { SeenRevision::Nothing } else { SeenRevision::At(base) };
-        let said = WriteEntry { text: text_of(&self.path, text)?, message };
+        let said = WriteEntry { text: text_of(&self.path, text)?, message, executable: None };
         match self.remote.client.put_over(&at_content(&self.path), seen, &said).await {
             Ok(ChangedEntry { proposal: Some(number), .. }) => Ok(Written::Proposed(number)),
             Ok(ChangedEntry { revision, .. }) => Ok(Written::Revision(revision.unwrap_or(base))),
