@@ -14,4 +14,4 @@ pub mod limits;
 
 pub use client::{SeenRevision, ServerClient, with_query};
 pub use error::Error;
-pub use follow::StreamFrame;
+pub use follow::{CommandFrame, StreamFrame};

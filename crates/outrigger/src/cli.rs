@@ -269,6 +269,7 @@ impl Command {
             | Self::Skills(_)
             | Self::Agents(_)
             | Self::Egress(_)
+            | Self::Sandbox(_)
             | Self::Secrets(_) => Place::Sessions,
             Self::Demo(_)
             | Self::Init(_)
@@ -278,7 +279,6 @@ impl Command {
             | Self::Logout(_)
             | Self::Context(_)
             | Self::Keys(_)
-            | Self::Sandbox(_)
             | Self::Trust(_)
             | Self::Tools(_)
             | Self::Policy(_)

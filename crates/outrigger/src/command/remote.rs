@@ -15,6 +15,9 @@ mod journal;
 mod memory;
 mod questions;
 mod run;
+mod sandbox_exec;
+mod sandbox_names;
+mod sandboxes;
 mod secrets;
 mod session_work;
 mod sessions;
@@ -54,6 +57,7 @@ pub(super) async fn execute(paths: &Paths, client: ServerClient, command: Comman
         Command::Egress(asked) => egress::of_journals(&remote.journal, asked).await,
         Command::Budget(asked) => budget::execute(remote, asked).await,
         Command::Memory(asked) => memory::execute(remote, asked).await,
+        Command::Sandbox(asked) => Box::pin(sandboxes::execute(remote, asked)).await,
         Command::Secrets(asked) => secrets::execute(remote, asked).await,
         Command::Skills(asked) => skills::execute(remote, asked).await,
         _ => Err(not_there("this command")),

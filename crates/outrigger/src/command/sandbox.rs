@@ -5,11 +5,11 @@
 
 pub(crate) mod context;
 mod copy;
-mod create;
-mod exec;
-mod listing;
+pub(crate) mod create;
+pub(crate) mod exec;
+pub(crate) mod listing;
 mod shell;
-mod snapshot;
+pub(crate) mod snapshot;
 pub(crate) mod templates;
 
 use clap::{Args, Subcommand};

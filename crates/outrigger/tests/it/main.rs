@@ -65,6 +65,7 @@ mod serve_oidc;
 mod serve_people;
 mod serve_remote;
 mod serve_sandbox_network;
+mod serve_sandbox_verbs;
 mod serve_sandboxes;
 mod serve_verbs;
 mod sessions;

@@ -101,7 +101,7 @@ pub(super) fn snapshot_id(name: String) -> Outcome<SnapshotId> {
     SnapshotId::new(name).map_err(|error| Failure::from_error(Kind::Usage, &error))
 }
 
-pub(super) fn removed(names: &[String], output: Output) -> Outcome<u8> {
+pub(crate) fn removed(names: &[String], output: Output) -> Outcome<u8> {
     if output.json.is_some() {
         show::line(&json!({ "type": "removed", "names": names }))?;
     }

@@ -63,9 +63,9 @@ pub(super) async fn execute(sandboxes: &SandboxContext, asked: Exec) -> Outcome<
     })??;
     let request = request(&asked)?;
     let id = request.id.clone();
-    let json = asked.output.json.is_some();
     let (shown, hidden) = (OutputRelay::new(), ());
-    let sink: &dyn OutputSink = if json || asked.output.quiet { &hidden } else { &shown };
+    let is_hidden = asked.output.json.is_some() || asked.output.quiet;
+    let sink: &dyn OutputSink = if is_hidden { &hidden } else { &shown };
     let done = tokio::select! {
         done = sandbox.execute(request, sink) => done.map_err(|error| not_done(&error, &asked))?,
         _ = tokio::signal::ctrl_c() => {
@@ -73,12 +73,17 @@ pub(super) async fn execute(sandboxes: &SandboxContext, asked: Exec) -> Outcome<
             return Err(Failure::new(Kind::Interrupted, "the command was killed"));
         }
     };
-    if json {
-        show::line(&object(&asked.name, &id, &done))?;
+    report(&done, id.as_str(), &asked)
+}
+
+/// Says how the command ended, by our own exit code too.
+pub(crate) fn report(done: &ExecOutcome, id: &str, asked: &Exec) -> Outcome<u8> {
+    if asked.output.json.is_some() {
+        show::line(&object(&asked.name, id, done))?;
     } else {
-        explain(&done, asked.timeout, &Screen::new(asked.output));
+        explain(done, asked.timeout, &Screen::new(asked.output));
     }
-    Ok(code(&done))
+    Ok(code(done))
 }
 
 /// What went wrong. Who means a line for a shell is told how it is given.
@@ -93,7 +98,7 @@ fn not_done(error: &Error, asked: &Exec) -> Failure {
     }
 }
 
-fn request(asked: &Exec) -> Outcome<Execute> {
+pub(crate) fn request(asked: &Exec) -> Outcome<Execute> {
     let command = match &asked.line {
         Some(line) => Command::Shell(line.clone()),
         None => Command::Argv(asked.command.iter().map(|word| word.as_bytes().to_vec()).collect()),
@@ -131,7 +136,7 @@ fn input(file: &Path) -> Outcome<Vec<u8>> {
     Ok(bytes)
 }
 
-fn object(name: &str, id: &ExecId, done: &ExecOutcome) -> serde_json::Value {
+fn object(name: &str, id: &str, done: &ExecOutcome) -> serde_json::Value {
     let end = match done.end {
         End::Exited(_) => "exited",
         End::Signalled(_) => "signalled",
@@ -143,7 +148,7 @@ fn object(name: &str, id: &ExecId, done: &ExecOutcome) -> serde_json::Value {
     json!({
         "type": "executed",
         "sandbox": name,
-        "id": id.as_str(),
+        "id": id,
         "end": end,
         "exit_code": done.exit_code(),
         "stdout": String::from_utf8_lossy(&done.stdout),
@@ -176,13 +181,13 @@ fn code(done: &ExecOutcome) -> u8 {
 }
 
 /// Passes output on: as it is to files and pipes, made harmless to a terminal.
-struct OutputRelay {
+pub(crate) struct OutputRelay {
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
 }
 
 impl OutputRelay {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),

@@ -2,7 +2,7 @@
 
 use outrigger_engine::SandboxOwner;
 use outrigger_sandbox::SandboxId;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::SandboxContext;
 use crate::exit::Outcome;
@@ -36,17 +36,42 @@ pub(super) async fn sandboxes(
     let mut all = sandboxes.listed().await?;
     let found = all.len();
     all.retain(|listed| which == Which::All || owner(&listed.id).is_none());
-    let hidden = (found - all.len()) as u64;
+    let hidden = found - all.len();
+    let lines = all.into_iter().map(|listed| SandboxLine {
+        object: json!(listed),
+        about: owner(&listed.id).map_or_else(String::new, |owner| format!("of {owner}")),
+        state: listed.state.to_string(),
+        made_at_ms: listed.made_at_ms,
+        used_at_ms: listed.used_at_ms,
+        id: listed.id.as_str().to_owned(),
+    });
+    print_sandboxes(&lines.collect::<Vec<_>>(), hidden as u64, output)
+}
+
+/// A sandbox, as it is listed.
+pub(crate) struct SandboxLine {
+    pub(crate) id: String,
+    pub(crate) state: String,
+    pub(crate) made_at_ms: u64,
+    pub(crate) used_at_ms: u64,
+    /// Whose it is, or what it is for.
+    pub(crate) about: String,
+    /// What programs are told of it.
+    pub(crate) object: Value,
+}
+
+/// Lists sandboxes. So many of sessions are left out.
+pub(crate) fn print_sandboxes(all: &[SandboxLine], hidden: u64, output: Output) -> Outcome<u8> {
     if output.json.is_some() {
+        let all: Vec<_> = all.iter().map(|line| &line.object).collect();
         show::line(&json!({ "type": "sandboxes", "sandboxes": all }))?;
         return Ok(0);
     }
-    let width = all.iter().map(|listed| listed.id.as_str().len()).max().unwrap_or(0);
-    for listed in &all {
-        let (id, state) = (listed.id.as_str(), listed.state.to_string());
-        let (made, used) = (show::when(listed.made_at_ms), show::when(listed.used_at_ms));
-        let owner = owner(&listed.id).map_or_else(String::new, |owner| format!("  of {owner}"));
-        show::row(&format!("{id:width$}  {state:<8}  made {made}  used {used}{owner}"))?;
+    let width = all.iter().map(|line| line.id.len()).max().unwrap_or(0);
+    for SandboxLine { id, state, made_at_ms, used_at_ms, about, .. } in all {
+        let (made, used) = (show::when(*made_at_ms), show::when(*used_at_ms));
+        let row = format!("{id:width$}  {state:<8}  made {made}  used {used}  {about}");
+        show::row(&show::inert(row.trim_end()))?;
     }
     let screen = Screen::new(output);
     if hidden > 0 {
@@ -63,17 +88,38 @@ pub(super) async fn sandboxes(
 pub(super) async fn snapshots(sandboxes: &SandboxContext, output: Output) -> Outcome<u8> {
     let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
     let all = snapshots.list().await.map_err(|error| failed(&error))?;
+    let lines = all.into_iter().map(|kept| SnapshotLine {
+        object: json!(kept),
+        about: show::count(u64::from(kept.layers), "layer"),
+        taken_at_ms: kept.taken_at_ms,
+        sandbox: kept.sandbox.as_str().to_owned(),
+        name: kept.name.as_str().to_owned(),
+    });
+    print_snapshots(&lines.collect::<Vec<_>>(), output)
+}
+
+/// A snapshot, as it is listed.
+pub(crate) struct SnapshotLine {
+    pub(crate) name: String,
+    pub(crate) sandbox: String,
+    pub(crate) taken_at_ms: u64,
+    /// How much it stands on, or what it is for.
+    pub(crate) about: String,
+    /// What programs are told of it.
+    pub(crate) object: Value,
+}
+
+/// Lists snapshots.
+pub(crate) fn print_snapshots(all: &[SnapshotLine], output: Output) -> Outcome<u8> {
     if output.json.is_some() {
+        let all: Vec<_> = all.iter().map(|line| &line.object).collect();
         show::line(&json!({ "type": "snapshots", "snapshots": all }))?;
         return Ok(0);
     }
-    let width = all.iter().map(|kept| kept.name.as_str().len()).max().unwrap_or(0);
-    for kept in &all {
-        let (name, of, when) = (kept.name.as_str(), &kept.sandbox, show::when(kept.taken_at_ms));
-        show::row(&format!(
-            "{name:width$}  {when}  of {of}  {}",
-            show::count(u64::from(kept.layers), "layer")
-        ))?;
+    let width = all.iter().map(|line| line.name.len()).max().unwrap_or(0);
+    for SnapshotLine { name, sandbox, taken_at_ms, about, .. } in all {
+        let row = format!("{name:width$}  {}  of {sandbox}  {about}", show::when(*taken_at_ms));
+        show::row(&show::inert(row.trim_end()))?;
     }
     if all.is_empty() {
         Screen::new(output).note(Tone::Detail, "no snapshots");

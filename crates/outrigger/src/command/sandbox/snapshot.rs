@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use outrigger_sandbox::Snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::{SandboxContext, fresh, removed, sandbox_id, snapshot_id};
 use crate::exit::Outcome;
@@ -46,10 +46,15 @@ pub(super) async fn snapshot(
 ) -> Outcome<u8> {
     let mut screen = Screen::new(output);
     let kept = screen.during("keeping the disk", take(sandboxes, name, new)).await?;
+    print_kept(kept.name.as_str(), &json!(kept), output)
+}
+
+/// Says that a disk is kept.
+pub(crate) fn print_kept(name: &str, object: &Value, output: Output) -> Outcome<u8> {
     if output.json.is_some() {
-        show::line(&json!({ "type": "snapshot", "snapshot": kept }))?;
+        show::line(&json!({ "type": "snapshot", "snapshot": object }))?;
     } else {
-        show::out(kept.name.as_str())?;
+        show::out(name)?;
     }
     Ok(0)
 }
