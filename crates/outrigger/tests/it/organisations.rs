@@ -67,8 +67,8 @@ fn need(operation: &str) -> Need {
         | "get_device_login" | "log_out" | "list_entries" | "get_entry_blame" | "get_entry"
         | "get_entry_diff" | "get_entry_history" | "search_entries" | "list_people"
         | "list_proposals" | "get_proposal" | "list_rules" | "explain_rules" | "list_sandboxes"
-        | "list_secrets" | "get_server" | "list_sessions" | "list_snapshots" | "list_templates"
-        | "follow_updates" => Need::Nothing,
+        | "list_secrets" | "get_server" | "list_sessions" | "list_skills" | "list_snapshots"
+        | "list_templates" | "follow_updates" => Need::Nothing,
         "answer_device_login" => Need::Browser,
         "create_sandbox" | "create_session" | "upload_workspace" => Need::Anywhere(Start),
         "write_agent" | "write_entry" | "remove_entry" | "revert_entry" | "answer_proposal"

@@ -5,6 +5,7 @@ import { useAction } from "../fetched.js";
 import { bytes, duration, money, number, tokens, when } from "../format.js";
 import { Failure, OnDemand } from "../parts.js";
 import { line } from "../text.js";
+import { nameOf as personName } from "../who.js";
 import { accountPath, nameOf } from "./names.js";
 
 const MEASURES = {
@@ -21,7 +22,7 @@ export function Account({ info, mayChange, onDone }) {
   const { account, stopped, measures } = info;
   return html`<section class="account" aria-label=${nameOf(account)}>
     <h2>${nameOf(account)} <span class="faint">${PERIODS[info.period] ?? "counted from the beginning"}</span></h2>
-    ${stopped && html`<div class="trouble failed"><p><strong>Stopped by ${line(stopped.by, 80)}</strong> <span class="faint">${when(stopped.at_ms)}</span></p>
+    ${stopped && html`<div class="trouble failed"><p><strong>Stopped by ${personName(stopped.by)}</strong> <span class="faint">${when(stopped.at_ms)}</span></p>
       <p>${line(stopped.reason, 500) || "No reason was given."}</p>
       <p class="faint">Nothing further starts until it is allowed again.</p></div>`}
     ${measures.length === 0 && html`<p class="faint">Nothing is spent yet, and nothing is limited.</p>`}
