@@ -4,7 +4,7 @@ use crate::daemon;
 use crate::held_hosts::proxy;
 use crate::network::small_image;
 use crate::support::{Ran, Turn, World, shell};
-use crate::tls_host::{GateGuard, NAME, TlsHost, answer_all};
+use crate::tls_host::{NAME, TlsHost, answer_all};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -44,7 +44,7 @@ const WITHOUT: &str =
 #[test]
 fn programs_without_a_proxy_reach_what_is_granted_and_nothing_else() {
     let world = World::new();
-    let ((tls, asked), _guard) = (host(&world), GateGuard(&world));
+    let (tls, asked) = host(&world);
     let python = "import http.client as h, sys\n\
                   c = h.HTTPSConnection(sys.argv[1])\n\
                   c.request(\"GET\", sys.argv[2])\n\
@@ -81,7 +81,7 @@ fn programs_without_a_proxy_reach_what_is_granted_and_nothing_else() {
 fn programs_of_a_container_without_a_proxy_do_so_too() {
     let daemon = daemon::shared();
     let world = World::new();
-    let ((tls, _), _guard) = (host(&world), GateGuard(&world));
+    let (tls, _) = host(&world);
     let image = small_image(&world, &daemon);
     let socket = daemon.socket.display().to_string();
     world.configure(&format!(
@@ -115,7 +115,6 @@ fn greeter() -> u16 {
 
 /// Commands that may reach such a host, and one whose port is named later.
 fn greeted(world: &World, talk: impl Fn(&str, u16) -> String) {
-    let _guard = GateGuard(world);
     let (port, other) = (greeter(), greeter());
     let words = [port, other].map(|port| format!("tcp:localhost:{port}"));
     let lines = [talk("db.example.com", port), talk("127.64.0.1", port), talk("a.example", other)];

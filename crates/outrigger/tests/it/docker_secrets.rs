@@ -4,7 +4,6 @@ use crate::canary::hits;
 use crate::daemon::{self, Daemon};
 use crate::secrets::{Forge, canary, memory_has_it_nowhere, used_and_found_nowhere};
 use crate::support::{Ran, World};
-use crate::tls_host::GateGuard;
 use std::fs;
 use std::path::PathBuf;
 
@@ -51,7 +50,7 @@ fn disks(world: &World, daemon: &Daemon) -> Vec<PathBuf> {
 fn a_secret_in_a_container_is_used_and_found_nowhere() {
     let daemon = daemon::shared();
     let world = World::new();
-    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
+    let forge = Forge::start(&world);
     let (socket, image) = (daemon.socket.display().to_string(), image(&world, &daemon));
     world.configure(&format!(
         "[sandbox]\nbackend = \"docker\"\n[docker]\nsocket = {socket:?}\nimage = {image:?}\n"

@@ -2,7 +2,7 @@
 //! again unless a kill cut it off, and no command waits for a gate that is gone.
 
 use crate::support::{Ran, Random, World};
-use crate::tls_host::{GateGuard, HostRequest, HostStream, TlsHost, gates, request};
+use crate::tls_host::{HostRequest, HostStream, TlsHost, gates, request};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
@@ -166,7 +166,7 @@ fn a_gate_killed_at_any_moment_costs_no_turn_and_no_command_hangs() {
     println!("OUTRIGGER_TEST_SEED={seed}");
     let most = number("OUTRIGGER_TEST_GATE_KILLS").map_or(KILLS, |most| most as usize);
     let (world, mut random, mut kills) = (World::new(), Random(seed), most);
-    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let host = Host::start(&world);
     let mut cut = 0;
     let mut sessions = 0;
     while kills > 0 {

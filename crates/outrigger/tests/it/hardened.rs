@@ -9,12 +9,10 @@ use std::process::Stdio;
 
 use crate::sockets;
 use crate::support::*;
-use crate::tls_host::GateGuard;
 
 #[test]
 fn a_crash_of_the_harness_leaves_no_core() {
     let world = World::new();
-    let _guard = GateGuard(&world);
     // One that takes a request and does not answer, so that it waits.
     let registry = TcpListener::bind("127.0.0.1:0").unwrap();
     let image = format!("{}/test/image:one", registry.local_addr().unwrap());
@@ -59,7 +57,6 @@ fn registry(parts: Vec<(String, Vec<u8>)>) -> String {
 #[test]
 fn an_image_is_pulled_by_the_gate_which_judges_where_its_registry_leads() {
     let world = World::new();
-    let _guard = GateGuard(&world);
     // An archive without entries.
     let layer = vec![0; 10_240];
     let digest = |bytes: &[u8]| ImageDigest::of(bytes).to_string();

@@ -1,7 +1,6 @@
 //! Hosts that are not in the network: on a terminal, a person is asked about them.
 
 use crate::support::{Ran, Turn, World, shell};
-use crate::tls_host::GateGuard;
 use crate::tmux::Tmux;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -36,7 +35,6 @@ pub(crate) fn proxy() -> u16 {
 #[test]
 fn a_person_is_asked_about_a_host_and_their_answer_is_acted_on() {
     let world = World::new();
-    let _guard = GateGuard(&world);
     let get = |host: &str| shell(&format!("curl -sS http://{host}/{host}"));
     let lines = [
         get("once.test"),
@@ -89,7 +87,6 @@ fn a_person_is_asked_about_a_host_and_their_answer_is_acted_on() {
 #[test]
 fn a_run_on_a_terminal_asks_line_by_line_and_keeps_what_holds_for_the_session() {
     let world = World::new();
-    let _guard = GateGuard(&world);
     let get = |host: &str| shell(&format!("curl -sS http://{host}/{host}"));
     let lines = [get("deb.debian.org"), get("security.debian.org"), get("no.test")];
     let script = world.script(&lines.each_ref().map(std::slice::from_ref).map(Turn));
@@ -116,7 +113,6 @@ fn a_run_on_a_terminal_asks_line_by_line_and_keeps_what_holds_for_the_session() 
 #[test]
 fn nobody_is_asked_where_there_is_to_be_no_network() {
     let world = World::new();
-    let _guard = GateGuard(&world);
     let script = world.script(&[Turn(&[shell("env | grep -c _proxy; curl -sS http://no.test/")])]);
     let line = format!("$O run --net none --script {script} Go.");
     let tmux = Tmux::new(&world, (120, 60), &line);
@@ -131,7 +127,6 @@ fn nobody_is_asked_where_there_is_to_be_no_network() {
 #[test]
 fn rules_permit_and_forbid_hosts_before_a_person_is_asked() {
     let world = World::new();
-    let _guard = GateGuard(&world);
     let get = |host: &str| shell(&format!("curl -sS http://{host}/{host}"));
     let lines = [get("good.test"), get("bad.test"), get("named.bad.test"), get("named.test")];
     let script = world.script(&lines.each_ref().map(std::slice::from_ref).map(Turn));
@@ -173,7 +168,6 @@ fn rules_permit_and_forbid_hosts_before_a_person_is_asked() {
 #[test]
 fn rules_forbid_requests_by_their_method_and_path() {
     let world = World::new();
-    let _guard = GateGuard(&world);
     let ask = |method: &str, path: &str| {
         shell(&format!("curl -sS --path-as-is -X {method} http://named.test{path}"))
     };

@@ -2,7 +2,7 @@
 
 use crate::canary::{hits, holds, memory_of, secret};
 use crate::support::{Ran, World};
-use crate::tls_host::{GateGuard, HostRequest, NAME, TlsHost, answer_all};
+use crate::tls_host::{HostRequest, NAME, TlsHost, answer_all};
 use serde_json::json;
 use std::fs;
 use std::process::Stdio;
@@ -57,7 +57,6 @@ fn messages(text: &str) -> String {
 fn a_key_is_with_its_provider_and_nowhere_in_the_harness() {
     let (world, key) = (World::new(), format!("sk-ant-{}", secret()));
     let provider = WaitingProvider::start(&world);
-    let _guard = GateGuard(&world);
     let dir = world.dir("repo", &[("plain", b"x")]);
     let args = ["run", "Do it.", "--dir", dir.to_str().unwrap()];
     let mut command = provider.tls.trusting(&world, &args);
@@ -88,7 +87,6 @@ fn a_key_is_with_its_provider_and_nowhere_in_the_harness() {
 fn a_key_goes_only_where_the_person_says() {
     let world = World::new();
     let provider = WaitingProvider::start(&world);
-    let _guard = GateGuard(&world);
     let dir = world.dir("repo", &[("plain", b"x")]);
     let run = |variables: &[(&str, &str)], code: i32, args: &[&str]| {
         let mut command = provider.tls.trusting(&world, args);
@@ -115,7 +113,6 @@ fn a_key_goes_only_where_the_person_says() {
 fn a_provider_is_reached_through_the_operators_proxy() {
     let world = World::new();
     let provider = WaitingProvider::start(&world);
-    let _guard = GateGuard(&world);
     provider.texts.send("Through it.".to_owned()).unwrap();
     let dir = world.dir("repo", &[("plain", b"x")]);
     let args = ["run", "Do it.", "--dir", dir.to_str().unwrap()];

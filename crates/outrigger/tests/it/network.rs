@@ -2,7 +2,7 @@
 
 use crate::daemon::{self, Daemon};
 use crate::support::{OUTRIGGER, Ran, Turn, World, shell, until};
-use crate::tls_host::{ADDRESS, GateGuard, TlsHost, gates, kill_gates};
+use crate::tls_host::{ADDRESS, TlsHost, gates, kill_gates};
 use crate::tmux::Tmux;
 use serde_json::Value;
 use std::fs;
@@ -89,7 +89,7 @@ fn flows(world: &World, session: &str) -> Vec<Value> {
 #[test]
 fn a_sandbox_reaches_what_it_may_and_nothing_else() {
     let world = World::new();
-    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let host = Host::start(&world);
     let python = format!(
         "python3 -c \"import urllib.request as r; print(r.urlopen('{}').read().decode())\"",
         host.url("/python")
@@ -135,7 +135,7 @@ fn a_sandbox_reaches_what_it_may_and_nothing_else() {
 #[test]
 fn a_sandbox_reaches_nothing_by_itself_and_what_was_given_is_taken_back() {
     let world = World::new();
-    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let host = Host::start(&world);
     let line = shell(&format!("curl -sS -m 10 {} || echo not reached", host.url("/")));
     let turn = || Turn(std::slice::from_ref(&line));
     let path = world.path("script.toml");
@@ -195,7 +195,7 @@ fn killed_while_it_downloads(world: &World, host: &Host, line: &str) -> Vec<u32>
 #[test]
 fn a_download_goes_on_without_the_engine_and_a_gate_that_died_is_replaced() {
     let world = World::new();
-    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let host = Host::start(&world);
     let line = format!(
         "curl -sS {} > got; wc -c < got; curl -sS {}",
         host.url("/large"),
@@ -215,7 +215,7 @@ fn a_download_goes_on_without_the_engine_and_a_gate_that_died_is_replaced() {
 #[test]
 fn a_download_goes_on_where_another_engine_takes_over() {
     let world = World::new();
-    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let host = Host::start(&world);
     let fetched = format!("curl -sS {} > got; wc -c < got", host.url("/large"));
     let gate = killed_while_it_downloads(&world, &host, &fetched);
     let mut other = host.tls.trusting(&world, &["sessions", "resume", "n"]);
@@ -248,7 +248,7 @@ pub(crate) fn small_image(world: &World, daemon: &Daemon) -> &'static str {
 fn a_container_has_the_same_way_out() {
     let daemon = daemon::shared();
     let world = World::new();
-    let (host, _guard) = (Host::start(&world), GateGuard(&world));
+    let host = Host::start(&world);
     let image = small_image(&world, &daemon);
     let config = format!(
         "[sandbox]\nbackend = \"docker\"\n[docker]\nsocket = {:?}\nimage = {:?}\n",

@@ -9,7 +9,6 @@ use crate::canary::{holds, memory_of};
 use crate::mcp::{Nature, Server, Way};
 use crate::sockets;
 use crate::support::{Ran, Turn, World, until};
-use crate::tls_host::kill_gates;
 
 const TOKEN: &str = "canary-of-a-token-2f6c";
 
@@ -32,12 +31,6 @@ fn table(name: &str, server: &Server) -> String {
 struct Home {
     world: World,
     script: String,
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        kill_gates(&self.world);
-    }
 }
 
 impl Home {

@@ -4,7 +4,7 @@
 use crate::canary::{hits, holds, memory_of};
 use crate::support::{Ran, Turn, World, fed, processes, shell, until};
 use crate::tls_host::{
-    ADDRESS, GateGuard, HostRequest, HostStream, NAME, TlsHost, answer_all, gates, kill_gates,
+    ADDRESS, HostRequest, HostStream, NAME, TlsHost, answer_all, gates, kill_gates,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -193,7 +193,7 @@ fn programs(word: &str, url: &str) -> Vec<String> {
 #[test]
 fn a_secret_is_used_by_everybodys_programs_and_found_nowhere() {
     let world = World::new();
-    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
+    let forge = Forge::start(&world);
     // The engine, the spawner, the guest, the shell and curl.
     used_and_found_nowhere(&world, &forge, |engine| memory_has_it_nowhere(&world, engine, 4));
 }
@@ -280,7 +280,7 @@ pub(crate) fn memory_has_it_nowhere(world: &World, engine: u32, least: usize) {
 #[test]
 fn secrets_are_kept_listed_rotated_and_revoked() {
     let world = World::new();
-    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
+    let forge = Forge::start(&world);
     let ran = world.ran(2, &["secrets", "set", "TOKEN"]);
     assert!(ran.stderr.contains("has to be sent somewhere"), "{}", ran.stderr);
     let short =
@@ -325,7 +325,7 @@ fn secrets_are_kept_listed_rotated_and_revoked() {
 #[test]
 fn a_secret_that_a_rule_forbids_is_not_sent() {
     let world = World::new();
-    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
+    let forge = Forge::start(&world);
     for name in ["TOKEN", "ROOT_KEY"] {
         set(&world, &forge, &[name, "--for", &forge.tls.word()]);
     }
@@ -365,7 +365,7 @@ fn a_secret_that_a_rule_forbids_is_not_sent() {
 #[test]
 fn the_master_key_comes_from_a_command() {
     let world = World::new();
-    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
+    let forge = Forge::start(&world);
     let of = |argv: &str| world.configure(&format!("[gate]\nmaster_key_command = {argv}\n"));
     let args = ["secrets", "set", "TOKEN", "--for", &forge.tls.word()];
     for (argv, said) in [

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 /// A server of a world, and a browser that is logged in.
 pub(crate) struct Served {
-    pub(crate) world: World,
+    /// Ends before its world does.
     pub(crate) process: Running,
+    pub(crate) world: World,
     pub(crate) url: String,
     link: String,
     dir: PathBuf,

@@ -2,7 +2,6 @@
 
 use crate::secrets::{Forge, set};
 use crate::support::{Ran, Turn, World, shell};
-use crate::tls_host::GateGuard;
 use serde_json::json;
 use std::fs;
 
@@ -16,7 +15,7 @@ forbid (principal, action == Action::"execute", resource);
 fn what_waits_in_sqlite_goes_on_in_postgresql() {
     let mut world = World::on_postgres();
     let to = world.database.take().unwrap();
-    let (forge, _guard) = (Forge::start(&world), GateGuard(&world));
+    let forge = Forge::start(&world);
     let rules = world.path("careful.cedar");
     fs::write(&rules, RULES).unwrap();
     world.configure(&format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string()));

@@ -1,6 +1,7 @@
 //! A world of one's own for the real binary: a data directory, a home, and an
 //! environment without anything of the user's, all gone at the end.
 
+use crate::tls_host::kill_gates;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -287,6 +288,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        kill_gates(self);
         self.stop_spawner();
     }
 }

@@ -178,15 +178,6 @@ pub(crate) fn gates(world: &World) -> Vec<u32> {
     processes().into_iter().filter(is_one).collect()
 }
 
-/// Ends this world's gate with the test.
-pub(crate) struct GateGuard<'a>(pub(crate) &'a World);
-
-impl Drop for GateGuard<'_> {
-    fn drop(&mut self) {
-        kill_gates(self.0);
-    }
-}
-
 pub(crate) fn kill_gates(world: &World) {
     for pid in gates(world) {
         let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
