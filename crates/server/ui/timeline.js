@@ -43,6 +43,8 @@ export function TimelineView({ feed, questions }) {
   if (drawn.current !== timeline && !follows.current) kept.current = anchor();
   drawn.current = timeline;
   useLayoutEffect(() => {
+    // A button that is pressed stays beneath the pointer.
+    if (document.querySelector("button:active")) return;
     if (follows.current) window.scrollTo(0, document.documentElement.scrollHeight);
     else if (kept.current) window.scrollBy(0, kept.current.element.getBoundingClientRect().top - kept.current.top);
     kept.current = null;
