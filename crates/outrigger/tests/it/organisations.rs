@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 
-const GROUPS: &str = r#"
+pub(crate) const GROUPS: &str = r#"
 [groups]
 viewer = ["person:vic", "person:vera"]
 approver = ["person:ann", "person:art"]
@@ -21,8 +21,9 @@ ops = ["person:uli"]
 
 /// Of the same names in both organisations, who are different people. Ada has what there is, and
 /// comes last, because each of them logs out at the end.
-const NAMES: [&str; 10] = ["uli", "vic", "vera", "ann", "art", "abe", "amy", "lea", "leo", "ada"];
-const OWNER: &str = "ada";
+pub(crate) const NAMES: [&str; 10] =
+    ["uli", "vic", "vera", "ann", "art", "abe", "amy", "lea", "leo", "ada"];
+pub(crate) const OWNER: &str = "ada";
 
 const ASKS: &str = r#"@id("ask") @approvable("anyone")
 forbid (principal, action == Action::"execute", resource);"#;

@@ -2,6 +2,7 @@
 //! tools, and ten people in each. What comes of a call is what the rules say of that person and
 //! that tool, whichever way it comes: in a session of their own, or in one that is shared.
 
+use crate::organisations::{GROUPS, NAMES, OWNER};
 use crate::outside::wiki;
 use crate::serve::Served;
 use crate::support::{Turn, World, until};
@@ -9,15 +10,11 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-const ROLES: [(&str, &[&str]); 5] = [
-    ("viewer", &["vic", "vera"]),
-    ("approver", &["ann", "art"]),
-    ("auditor", &["abe", "amy"]),
-    ("admin", &["lea", "leo"]),
-    ("ops", &["uli"]),
-];
-/// Has no role, and every tool.
-const OWNER: &str = "ada";
+/// The people of each role.
+fn roles() -> BTreeMap<String, Vec<String>> {
+    let mut groups: BTreeMap<String, BTreeMap<_, _>> = toml::from_str(GROUPS).unwrap();
+    groups.remove("groups").unwrap()
+}
 
 /// What is called, as what, and of what: a tool that a session has and that is not here fails.
 fn calls() -> Vec<(&'static str, Value, &'static str, &'static str)> {
@@ -55,7 +52,7 @@ fn calls() -> Vec<(&'static str, Value, &'static str, &'static str)> {
 /// Rules of an organisation: every role is refused a third of the tools, and asked about another.
 fn rules(shift: usize) -> String {
     let mut text = "@id(\"all\") permit (principal, action, resource);\n".to_owned();
-    for (row, (role, _)) in ROLES.iter().enumerate() {
+    for (row, role) in roles().keys().enumerate() {
         for (column, (tool, ..)) in calls().iter().enumerate() {
             let approvable = match (row * 2 + column + shift) % 3 {
                 0 => continue,
@@ -70,9 +67,8 @@ fn rules(shift: usize) -> String {
     text
 }
 
-fn group_of(person: &str) -> &'static str {
-    let role = ROLES.iter().find(|(_, people)| people.contains(&person));
-    role.map_or("user", |(role, _)| *role)
+fn is_viewer(person: &str) -> bool {
+    roles()["viewer"].contains(&format!("person:{person}"))
 }
 
 struct Organisation {
@@ -84,11 +80,7 @@ impl Organisation {
     fn new(wiki: &str, shift: usize) -> Self {
         let world = World::new();
         let (people, file) = (world.path("people.toml"), world.path("rules.cedar"));
-        let groups = ROLES.iter().map(|(role, people)| {
-            let people: Vec<_> = people.iter().map(|name| format!("person:{name}")).collect();
-            format!("{role} = {people:?}\n")
-        });
-        fs::write(&people, format!("[groups]\n{}", groups.collect::<String>())).unwrap();
+        fs::write(&people, GROUPS).unwrap();
         fs::write(&file, rules(shift)).unwrap();
         world.configure(&format!(
             "[policy]\ndefaults = false\npeople = {people:?}\nfiles = [{file:?}]\n\
@@ -101,8 +93,7 @@ impl Organisation {
         let script = world.path("script.toml").display().to_string();
         fs::write(&script, turn.repeat(2)).unwrap();
         let served = Served::new(world, &dir, &script);
-        let names = ROLES.iter().flat_map(|(_, people)| *people).chain([&OWNER]);
-        let keys = names.map(|name| (*name, served.key(name))).collect();
+        let keys = NAMES.map(|name| (name, served.key(name))).into();
         Self { served, keys }
     }
 
@@ -212,10 +203,10 @@ fn every_tool_is_performed_for_whom_the_rules_let() {
     let every: BTreeSet<_> = calls().iter().map(|(tool, ..)| (*tool).to_owned()).collect();
     let (mut wrong, mut tally) = (Vec::new(), BTreeMap::new());
     for organisation in &both {
-        for name in organisation.keys.keys().copied().filter(|name| *name != OWNER) {
+        for name in NAMES.into_iter().filter(|name| *name != OWNER) {
             // In a session of their own, where they may begin one.
             let own = organisation.begin(name);
-            assert_eq!(own.is_some(), group_of(name) != "viewer", "{name}");
+            assert_eq!(own.is_some(), !is_viewer(name), "{name}");
             if let Some(session) = own {
                 wrong.extend(organisation.judge((name, name), &session, &mut tally));
             }
@@ -233,7 +224,7 @@ fn every_tool_is_performed_for_whom_the_rules_let() {
             );
             let said = json!({ "text": "Again." });
             let (status, told) = organisation.post(name, &format!("{path}/messages"), &said);
-            assert_eq!(status == 403, group_of(name) == "viewer", "{name}: {told}");
+            assert_eq!(status == 403, is_viewer(name), "{name}: {told}");
             if status != 403 {
                 wrong.extend(organisation.judge((OWNER, name), &shared, &mut tally));
             }
