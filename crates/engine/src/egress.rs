@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use outrigger_agent::{EgressFlow, EgressReport, Outcome, Product, Seq};
 use outrigger_sandbox::{Sandbox, SandboxId};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -97,6 +98,23 @@ pub trait Egress: Send + Sync + Debug {
     async fn close(&self, id: &SandboxId);
 }
 
+/// Does something in a sandbox while what is open for it is kept; see [`Egress::keep`].
+pub async fn keeping<T>(
+    egress: &dyn Egress,
+    (id, backend): (&SandboxId, &str),
+    work: impl Future<Output = T>,
+) -> T {
+    let kept = async {
+        egress.keep(id, backend).await;
+        std::future::pending::<Infallible>().await
+    };
+    tokio::select! {
+        biased;
+        done = work => done,
+        never = kept => match never {},
+    }
+}
+
 /// What a session may reach from one of its sandboxes.
 #[derive(Debug, Clone)]
 pub(crate) struct SandboxNetwork {
@@ -137,8 +155,12 @@ impl SandboxNetwork {
     }
 
     /// Beside a command, for as long as it runs.
-    pub(crate) async fn keep(&self, id: &SandboxId, backend: &str) {
-        self.egress.keep(id, backend).await;
+    pub(crate) async fn keeping<T>(
+        &self,
+        of: (&SandboxId, &str),
+        work: impl Future<Output = T>,
+    ) -> T {
+        keeping(&*self.egress, of, work).await
     }
 
     /// After a command: what it reached, of which it is told what was refused.

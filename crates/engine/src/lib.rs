@@ -32,7 +32,9 @@ pub mod workspace;
 pub use accounts::{is_under_way, recharge, release};
 pub use clock::{Clock, SystemClock};
 pub use driver::{EmbeddedHost, Host, TaskKind, Tasks, drive};
-pub use egress::{Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, NO_NETWORK};
+pub use egress::{
+    Egress, EgressAnswer, EgressError, EgressFlows, EgressQuestion, NO_NETWORK, keeping,
+};
 pub use engine::{AccountDefaults, Engine, OutsideServer, Parts};
 pub use error::Error;
 pub use feed::{Feed, LiveOutput, Notice};

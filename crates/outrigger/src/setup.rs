@@ -6,7 +6,7 @@
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use outrigger_engine::workspace::{self, FilledSandbox, MadeFile};
-use outrigger_engine::{Egress, HostRules, RuleSource};
+use outrigger_engine::{Egress, HostRules, RuleSource, keeping};
 use outrigger_repository::{FileLayer, lock_digest};
 use outrigger_sandbox::{
     Backend, Command, DiskOrigin, End, ExecId, Execute, Output, OutputSink, Sandbox, SandboxId,
@@ -15,7 +15,6 @@ use outrigger_sandbox::{
 use outrigger_sandbox_native::{ImageDigest, Native, ProjectTemplate};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -103,12 +102,6 @@ impl Preparation<'_> {
         Ok(Some(layer))
     }
 
-    /// Keeps the network of the commands while they run.
-    async fn keep(&self, sandbox: &dyn Sandbox) -> Infallible {
-        self.egress.keep(sandbox.id(), BackendName::Native.as_str()).await;
-        std::future::pending().await
-    }
-
     /// Another one for other commands, dependencies or tools, and for another directory.
     fn name(&self, sandbox: &SandboxConfig, project: &ProjectTemplate) -> Outcome<String> {
         let tree = self.content.tree;
@@ -158,13 +151,8 @@ impl Preparation<'_> {
         let prefix = tree.prefix.to_str().filter(|prefix| !prefix.is_empty());
         for (index, line) in config.setup.iter().enumerate() {
             let what = format!("sandbox.setup: {}", inert(line));
-            let running = async {
-                tokio::select! {
-                    biased;
-                    ended = run(sandbox, (index, line), prefix, &env) => ended,
-                    never = self.keep(sandbox) => match never {},
-                }
-            };
+            let running = run(sandbox, (index, line), prefix, &env);
+            let running = keeping(self.egress, (sandbox.id(), backend), running);
             let failed = screen.during(&what, running).await?;
             for flow in self.egress.flows(sandbox.id()).await.flows {
                 let refusal = flow.refusal.iter();

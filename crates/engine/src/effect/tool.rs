@@ -8,7 +8,6 @@ use outrigger_agent::{
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::{CommandTime, Invocation, ParsedCall};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
@@ -241,11 +240,8 @@ impl ToolSandbox {
             let namespace = namespace.with_sandbox(Arc::clone(&sandbox));
             let network = self.open(&call, &*sandbox).await;
             call.env.clone_from(&network.env);
-            let done = tokio::select! {
-                biased;
-                done = outrigger_tools::perform(&call, &namespace, sink) => done,
-                never = self.keep(&call, &*sandbox) => match never {},
-            };
+            let work = outrigger_tools::perform(&call, &namespace, sink);
+            let done = self.keeping(&call, &*sandbox, work).await;
             let (mut outcome, took) = match done {
                 Ok((output, took)) => (Outcome::Done(Product::Output(output)), took),
                 Err(error @ Error::Lost { .. }) => {
@@ -279,11 +275,19 @@ impl ToolSandbox {
     }
 
     /// Keeps the network of a call while it is performed.
-    async fn keep(&self, call: &Invocation<'_>, sandbox: &dyn Sandbox) -> Infallible {
-        if let (Some(network), Ok(handle)) = (self.network_of(call), &self.handle) {
-            network.keep(sandbox.id(), &handle.backend.capabilities().backend).await;
+    async fn keeping<T>(
+        &self,
+        call: &Invocation<'_>,
+        sandbox: &dyn Sandbox,
+        work: impl Future<Output = T>,
+    ) -> T {
+        match (self.network_of(call), &self.handle) {
+            (Some(network), Ok(handle)) => {
+                let backend = &handle.backend.capabilities().backend;
+                network.keeping((sandbox.id(), backend), work).await
+            }
+            _ => work.await,
         }
-        std::future::pending().await
     }
 
     /// The sandbox as this driver holds it, if it is still in the life that the journal names.

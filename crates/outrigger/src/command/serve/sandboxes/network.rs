@@ -2,14 +2,13 @@
 //! noted after it.
 
 use async_trait::async_trait;
-use outrigger_engine::{Egress as _, HostRules};
+use outrigger_engine::{Egress as _, HostRules, keeping};
 use outrigger_sandbox::{
     CreateOutcome, Error, ExecId, ExecOutcome, Execute, FileOp, FileReply, Generation, Input,
     OutputSink, Sandbox, SandboxId,
 };
 use outrigger_server::NotedFlow;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::held::HeldSandbox;
@@ -52,11 +51,6 @@ impl PersonNetwork {
         let rules = HostRules::of_person(rules, &held.record.person);
         let opened = self.gate.open(sandbox, self.backend.as_str(), &held.network(), &rules).await;
         opened.map_err(|error| failed(error.to_string()))
-    }
-
-    async fn keep(&self, id: &SandboxId) -> Infallible {
-        self.gate.keep(id, self.backend.as_str()).await;
-        std::future::pending().await
     }
 
     /// As [`Self::note`], where what is done does not depend on it.
@@ -132,11 +126,8 @@ impl Sandbox for NetworkedSandbox {
         for (name, value) in network.open(&**sandbox, held).await? {
             request.env.entry(name).or_insert(value);
         }
-        let done = tokio::select! {
-            biased;
-            done = sandbox.execute(request, sink) => done,
-            never = network.keep(sandbox.id()) => match never {},
-        };
+        let of = (sandbox.id(), network.backend.as_str());
+        let done = keeping(&network.gate, of, sandbox.execute(request, sink)).await;
         network.note_if_it_can_be(sandbox.id(), held).await;
         done
     }
