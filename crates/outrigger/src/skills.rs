@@ -84,7 +84,7 @@ pub(crate) fn said(problem: &SkillProblem) -> String {
 
 /// The error of a store that does not give its skills.
 pub(crate) fn failed(error: &Error) -> Failure {
-    Failure::new(Kind::Storage, error.to_string())
+    Failure::new(Kind::Storage, format!("skills: {error}"))
 }
 
 /// Every folder at the top of the memory scopes of skills that somebody sees.

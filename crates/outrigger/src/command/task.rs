@@ -223,9 +223,10 @@ async fn told_of_skills(
     let named = agent.and_then(|agent| agent.definition.skills.as_ref());
     let told = match compose::scope(paths, config, who)? {
         None => SkillsPrompt::default(),
-        Some(scope) => skills::prompt(&*store.entries, &scope, &config.skills, named)
-            .await
-            .map_err(|error| Failure::new(Kind::Storage, format!("skills: {error}")))?,
+        Some(scope) => {
+            let told = skills::prompt(&*store.entries, &scope, &config.skills, named).await;
+            told.map_err(|error| skills::failed(&error))?
+        }
     };
     agent.map_or(Ok(()), |agent| agents::known_skills(agent, &told.names))?;
     Ok(told)

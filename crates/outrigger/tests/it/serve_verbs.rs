@@ -149,7 +149,7 @@ fn a_server_says_whose_skills_are_taken_in_and_which_are_pinned() {
     let put = ["memory", "put", "/skills/user/greet/SKILL.md", &format!("{folder}/SKILL.md")];
     laptop.world.ran(0, &put);
     let listed = laptop.world.ran(0, &["skills", "ls", "--json"]).json();
-    assert_eq!(listed["skills"][0]["standing"], "not pinned", "{listed}");
+    assert_eq!(listed["skills"][0]["standing"], "not_pinned", "{listed}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn a_description_that_came_from_elsewhere_is_no_trusted_text() {
     let script = world.script(&[Turn(&[("write_file", write)])]);
     world.ran(0, &["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script]);
     let listed = world.ran(0, &["skills", "ls", "--json"]).json();
-    assert_eq!(listed["skills"][0]["standing"], "not reviewed", "{listed}");
+    assert_eq!(listed["skills"][0]["standing"], "not_reviewed", "{listed}");
     assert_eq!(begun(&world, "one"), (false, "[]".to_owned()));
     // Who pins it has read it.
     let digest = listed["skills"][0]["digest"].as_str().unwrap();
@@ -180,7 +180,7 @@ fn only_what_is_trusted_is_taken_in_and_only_what_is_pinned_is_told_of() {
     world.configure(&format!("[skills]\npins = {{ \"/skills/user/greet\" = \"{zeros}\" }}\n"));
     world.ran(0, &["skills", "import", &folder]);
     let listed = world.ran(0, &["skills", "ls", "--json"]).json();
-    assert_eq!(listed["skills"][0]["standing"], "not pinned");
+    assert_eq!(listed["skills"][0]["standing"], "not_pinned");
     assert!(!run(&world, &[]).contains("Says hello."));
     let digest = listed["skills"][0]["digest"].as_str().unwrap();
     world.configure(&format!("[skills]\npins = {{ \"/skills/user/greet\" = \"{digest}\" }}\n"));

@@ -10,17 +10,7 @@ use crate::show::{self, Screen, Tone};
 
 pub(crate) fn print_skills(found: &[SkillInfo], output: Output) -> Outcome {
     if output.json.is_some() {
-        let skills: Vec<_> = found
-            .iter()
-            .map(|it| {
-                json!({
-                    "path": it.path, "name": it.name, "description": it.description,
-                    "digest": it.digest, "standing": standing(it), "problem": it.problem,
-                    "files": it.files,
-                })
-            })
-            .collect();
-        return show::line(&json!({ "type": "skills", "skills": skills }));
+        return show::line(&json!({ "type": "skills", "skills": found }));
     }
     for it in found {
         show::row(&show::inert(&format!("{}  {}", it.path, standing(it))))?;
