@@ -6,5 +6,5 @@
 
 /// The static program that attacks the sandbox it runs in. `try GROUP...` prints one
 /// JSON object per attempt; `bomb KIND [ARGUMENT...]` takes what it can get.
-#[cfg(not(outrigger_evil_inner))]
+#[cfg(not(outrigger_inner))]
 pub static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/outrigger-evil"));

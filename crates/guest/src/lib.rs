@@ -55,10 +55,10 @@ mod zygote;
 
 /// The static program that runs as process 1 of a sandbox: an ELF executable with
 /// no interpreter and no libraries of its own to find.
-#[cfg(not(outrigger_guest_inner))]
+#[cfg(not(outrigger_inner))]
 pub static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/outrigger-guest"));
 
-#[cfg(all(test, not(outrigger_guest_inner)))]
+#[cfg(all(test, not(outrigger_inner)))]
 mod tests {
     /// `PT_INTERP`, the program header that names a dynamic loader (ELF-64 specification).
     const PT_INTERP: u32 = 3;
