@@ -92,14 +92,23 @@ impl SuiteTarget {
     }
 }
 
+/// Of the names of all that is made for a case.
+const PREFIX: &str = "conformance-";
+
 /// Runs all cases whose name contains `filter`, a few at once, each in a sandbox of
 /// its own that is destroyed afterwards with all that was made of it. Those that
 /// strain the host come last, one after the other.
+///
+/// # Panics
+/// If what an earlier run left cannot be removed.
 pub async fn run(target: SuiteTarget, filter: Option<&str>) -> SuiteReport {
     let capabilities = target.backend.capabilities();
     let wanted = |case: &Case| filter.is_none_or(|filter| case.name.contains(filter));
     let chosen: Vec<Case> =
         TABLES.iter().copied().flatten().copied().filter(|case| wanted(case)).collect();
+    if let Err(error) = sweep(&target.backend, |name| name.starts_with(PREFIX)).await {
+        panic!("what an earlier run left cannot be removed: {error}");
+    }
     let mut statuses = BTreeMap::new();
     let (mut apart, mut alone) = (VecDeque::new(), VecDeque::new());
     for (number, case) in chosen.iter().enumerate() {
@@ -156,13 +165,11 @@ async fn judge_all(
 async fn judge(target: SuiteTarget, case: &Case) -> Outcome {
     let SuiteTarget { backend, trees, networks } = target;
     let backend = &backend;
-    let name = format!("conformance-{}", case.name.replace('/', "-"));
+    let name = format!("{PREFIX}{}", case.name.replace('/', "-"));
     let id = SandboxId::new(name).map_err(|error| error.to_string())?;
     let isolation_min = backend.capabilities().isolation;
     let spec = CreateSpec { isolation_min, ..CreateSpec::default() };
     let spec = (case.spec)(spec);
-    let left = |error| format!("cleaning up: {error}");
-    sweep(backend, &id).await.map_err(left)?;
     let made = backend.create(&id, &spec).await;
     let sandbox = made.map_err(|error| format!("create: {error}"))?;
     let context = Context { backend: backend.clone(), sandbox, spec, trees, networks };
@@ -171,23 +178,21 @@ async fn judge(target: SuiteTarget, case: &Case) -> Outcome {
         Ok(outcome) => outcome,
         Err(_) => Err(format!("it hung for {CASE_MS_MAX} ms")),
     };
-    let swept = sweep(backend, &id).await.map_err(left);
-    outcome.and(swept)
+    let below = format!("{id}-");
+    let swept = sweep(backend, |name| name == id.as_str() || name.starts_with(&below)).await;
+    outcome.and(swept.map_err(|error| format!("cleaning up: {error}")))
 }
 
-/// Destroys the sandbox of a case and whatever was named after it, by this run or
-/// one before.
-async fn sweep(backend: &Arc<dyn Backend>, id: &SandboxId) -> Result<(), Error> {
-    backend.destroy(id).await?;
-    let prefix = format!("{id}-");
-    for other in backend.list().await? {
-        if other.id.as_str().starts_with(&prefix) {
-            backend.destroy(&other.id).await?;
+/// Destroys sandboxes and snapshots whose names are `ours`.
+async fn sweep(backend: &Arc<dyn Backend>, ours: impl Fn(&str) -> bool) -> Result<(), Error> {
+    for sandbox in backend.list().await? {
+        if ours(sandbox.id.as_str()) {
+            backend.destroy(&sandbox.id).await?;
         }
     }
     if let Ok(snapshots) = backend.snapshots() {
         for snapshot in snapshots.list().await? {
-            if snapshot.name.as_str().starts_with(&prefix) {
+            if ours(snapshot.name.as_str()) {
                 snapshots.remove(&snapshot.name).await?;
             }
         }

@@ -10,3 +10,5 @@ pub(crate) const CASE_MS_MAX: u64 = 900_000;
 pub(crate) const CASES_AT_ONCE: usize = 4;
 /// What goes through a connection in each direction, many windows of it.
 pub(crate) const NETWORK_BYTES: usize = 3 << 20;
+/// What is shown of a value that is not as it must be.
+pub(crate) const SHOWN_CHARS_MAX: usize = 300;

@@ -1,12 +1,13 @@
 //! What the cases are made with: short ways to ask the sandbox for something, and
 //! words for what was not as it must be.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::FakeTrees;
+use crate::limits::SHOWN_CHARS_MAX;
 use outrigger_sandbox::{
     Backend, Command, CreateSpec, Error, ExecId, ExecOutcome, Execute, FileErrorKind, FileOp,
     FileReply, Networks, Occurrences, Output, OutputSink, Precondition, Sandbox, SandboxId,
@@ -51,8 +52,29 @@ pub(super) fn same<T: PartialEq + Debug>(what: &str, got: T, expected: T) -> Out
     if got == expected {
         return Ok(());
     }
-    let cut = |value: &T| format!("{value:?}").chars().take(300).collect::<String>();
-    Err(format!("{what}: got {}, expected {}", cut(&got), cut(&expected)))
+    Err(format!("{what}: got {}, expected {}", start(&got), start(&expected)))
+}
+
+/// How a value begins when it is shown. No more of it is written than that: with megabytes in
+/// it the whole takes seconds.
+pub(super) fn start(value: &impl Debug) -> String {
+    struct Start {
+        text: String,
+        left: usize,
+    }
+
+    impl fmt::Write for Start {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.text.extend(text.chars().take(self.left));
+            self.left = self.left.saturating_sub(text.chars().count());
+            if self.left == 0 { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+
+    let mut start = Start { text: String::new(), left: SHOWN_CHARS_MAX };
+    // It ends with an error where it is cut.
+    let _ = write!(start, "{value:?}");
+    start.text
 }
 
 /// Demands that something holds.
@@ -154,7 +176,7 @@ impl Context {
 
     /// Performs a file operation.
     pub(super) async fn files(&self, op: FileOp) -> Result<FileReply, String> {
-        let shown: String = format!("{op:?}").chars().take(120).collect();
+        let shown = start(&op);
         self.sandbox.files(op).await.map_err(|error| format!("{shown}: {error}"))
     }
 
@@ -178,7 +200,7 @@ impl Context {
 
     /// Performs an operation that must fail with a typed error.
     pub(super) async fn fails(&self, op: FileOp, expected: FileErrorKind) -> Outcome {
-        let shown: String = format!("{op:?}").chars().take(120).collect();
+        let shown = start(&op);
         match soon(&shown, self.sandbox.files(op)).await? {
             Err(Error::File(error)) if error.kind == expected => Ok(()),
             Err(error) => Err(format!("{shown}: got `{error}`, expected {expected}")),

@@ -9,7 +9,7 @@ pub(super) mod snapshot;
 
 use std::time::Duration;
 
-use super::context::{Context, Listener, Outcome, id, same, shell, soon, text, within};
+use super::context::{Context, Listener, Outcome, id, same, shell, soon, start, text, within};
 use outrigger_sandbox::{
     CreateSpec, DiskOrigin, End, Error, FileOp, LifecycleState, ListedSandbox, ManifestEntry,
     SandboxId, Snapshot, SnapshotId, Snapshots, Suspend,
@@ -53,10 +53,7 @@ pub(super) fn refused<T: std::fmt::Debug>(
 ) -> Outcome {
     match result {
         Err(error) if expected(&error) => Ok(()),
-        other => {
-            let shown: String = format!("{other:?}").chars().take(300).collect();
-            Err(format!("{what}: got {shown}"))
-        }
+        other => Err(format!("{what}: got {}", start(&other))),
     }
 }
 
