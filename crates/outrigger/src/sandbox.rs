@@ -1,6 +1,7 @@
 //! A sandbox at the edge: what goes wrong with it in words for a person.
 
-use outrigger_sandbox::{Error, FileError, FileErrorKind};
+use outrigger_engine::EgressError;
+use outrigger_sandbox::{Error, FileError, FileErrorKind, SandboxId};
 
 use crate::exit::{Failure, Kind};
 
@@ -28,6 +29,12 @@ pub(crate) fn failed(error: &Error) -> Failure {
 pub(crate) fn no_sandbox(error: &Error) -> Failure {
     Failure::from_error(Kind::SandboxUnavailable, error)
         .hint("`outrigger doctor` says what this machine offers and what is missing.")
+}
+
+/// The error of a sandbox whose way out can't be opened.
+pub(crate) fn no_network(id: &SandboxId, error: &EgressError) -> Failure {
+    let text = format!("the network of `{id}` can't be opened: {error}");
+    Failure::new(Kind::SandboxUnavailable, text)
 }
 
 /// What a file error means for the one who typed.

@@ -1,5 +1,6 @@
 //! What the server asks of whoever makes the sandboxes of people.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -91,6 +92,15 @@ pub trait SandboxHost: Send + Sync + Debug {
 /// Lets the commands of such sandboxes reach something.
 #[async_trait]
 pub trait SandboxEgress: Send + Sync + Debug {
+    /// Opens what one reaches, for a command that begins: the variables by which it does.
+    ///
+    /// # Errors
+    /// Where it is gone, or nothing can be opened.
+    async fn variables(
+        &self,
+        sandbox: &dyn Sandbox,
+    ) -> Result<BTreeMap<String, String>, RequestError>;
+
     /// From now on its commands reach what these words say, and nothing else.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Who may do what with which sandbox and which snapshot.
 
 use outrigger_policy::{AccessAction, AccessRights, SessionStanding};
-use outrigger_sandbox::{ExecId, Sandbox, SandboxId, SnapshotId};
+use outrigger_sandbox::{ExecId, Execute, Sandbox, SandboxId, SnapshotId};
 use std::sync::Arc;
 
 use super::command::of_another_life;
@@ -84,6 +84,19 @@ impl Server {
     ) -> Result<Arc<dyn Sandbox>, RequestError> {
         let id = self.sandbox(person, name, what)?;
         self.parts.sandboxes.open(&id).await
+    }
+
+    /// Lets a command reach what its sandbox does. Before it is waited for: it has not begun yet.
+    pub(crate) async fn connect(
+        &self,
+        sandbox: &dyn Sandbox,
+        request: &mut Execute,
+    ) -> Result<(), RequestError> {
+        // What was asked for goes before.
+        for (name, value) in self.parts.sandbox_egress.variables(sandbox).await? {
+            request.env.entry(name).or_insert(value);
+        }
+        Ok(())
     }
 
     /// A sandbox that has a command of that name, in the life in which it was begun.

@@ -78,8 +78,9 @@ pub(crate) async fn run(
 ) -> Result<(StatusCode, Json<ExecInfo>), RequestError> {
     let id = server.sandbox(&person, &id, SandboxUse::Drive)?;
     let wait = asked.wait.unwrap_or(EXEC_WAIT_SECONDS_MAX);
-    let request = request(asked)?;
+    let mut request = request(asked)?;
     let sandbox = server.parts.sandboxes.open(&id).await?;
+    server.connect(&*sandbox, &mut request).await?;
     let now = sandbox.generation();
     let life = server.parts.sandboxes.exec_life(&id, &request.id, Some(now))?;
     if life.is_some_and(|life| life != *now) {

@@ -19,6 +19,7 @@ use crate::config::BackendName;
 use crate::exit::Outcome;
 use crate::network::{GateEgress, over_http};
 use crate::rules::ConfiguredRules;
+use crate::sandbox::no_network;
 use crate::session::now_ms;
 
 /// The way out of the sandboxes of people.
@@ -41,16 +42,14 @@ impl PersonNetwork {
     }
 
     /// The variables that its commands need to reach what it may.
-    async fn open(
+    pub(super) async fn open(
         &self,
         sandbox: &dyn Sandbox,
         held: &HeldSandbox,
-    ) -> Result<BTreeMap<String, String>, Error> {
-        let failed = |why: String| Error::Backend(format!("its network can't be opened: {why}"));
-        let rules = self.rules.in_force().map_err(|failure| failed(failure.message))?;
-        let rules = HostRules::of_person(rules, &held.record.person);
+    ) -> Outcome<BTreeMap<String, String>> {
+        let rules = HostRules::of_person(self.rules.in_force()?, &held.record.person);
         let opened = self.gate.open(sandbox, self.backend.as_str(), &held.network(), &rules).await;
-        opened.map_err(|error| failed(error.to_string()))
+        opened.map_err(|error| no_network(sandbox.id(), &error))
     }
 
     /// As [`Self::note`], where what is done does not depend on it.
@@ -116,16 +115,8 @@ impl Sandbox for NetworkedSandbox {
         self.sandbox.is_alive()
     }
 
-    async fn execute(
-        &self,
-        mut request: Execute,
-        sink: &dyn OutputSink,
-    ) -> Result<ExecOutcome, Error> {
+    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<ExecOutcome, Error> {
         let Self { sandbox, held, network } = self;
-        // What was asked for goes before.
-        for (name, value) in network.open(&**sandbox, held).await? {
-            request.env.entry(name).or_insert(value);
-        }
         let of = (sandbox.id(), network.backend.as_str());
         let done = keeping(&network.gate, of, sandbox.execute(request, sink)).await;
         network.note_if_it_can_be(sandbox.id(), held).await;

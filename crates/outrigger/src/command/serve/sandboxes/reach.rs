@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use outrigger_api::ProblemCode;
-use outrigger_sandbox::SandboxId;
+use outrigger_sandbox::{Sandbox, SandboxId};
 use outrigger_server::{NotedFlow, RequestError, SandboxEgress};
+use std::collections::BTreeMap;
 
 use super::records::SandboxRecord;
 use super::{PersonSandboxes, told};
@@ -29,6 +30,14 @@ impl PersonSandboxes {
 
 #[async_trait]
 impl SandboxEgress for PersonSandboxes {
+    async fn variables(
+        &self,
+        sandbox: &dyn Sandbox,
+    ) -> Result<BTreeMap<String, String>, RequestError> {
+        let held = self.known(sandbox.id())?;
+        self.network().await?.open(sandbox, &held).await.map_err(told)
+    }
+
     async fn set_network(&self, id: &SandboxId, asked: &[String]) -> Result<(), RequestError> {
         let (held, words) = (self.known(id)?, self.reach(Some(asked)).await?);
         // Held, so that a removed one gets no record again.
