@@ -177,6 +177,14 @@ impl ServerClient {
         self.read(self.request(Method::PUT, path).json(body)).await
     }
 
+    /// Puts something in its place, to which nothing but that it was done is answered.
+    ///
+    /// # Errors
+    /// What goes wrong.
+    pub async fn set(&self, path: &str, body: &impl Serialize) -> Result<(), Error> {
+        self.sent(self.request(Method::PUT, path).json(body)).await.map(drop)
+    }
+
     /// Puts something in the place of what one saw, and reads the answer.
     ///
     /// # Errors

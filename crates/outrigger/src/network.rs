@@ -24,7 +24,7 @@ pub(crate) use egress::{GATE_MODE, GateEgress};
 pub(crate) use grants::mirrors;
 pub(crate) use keeper::{SecretKeeper, secret_value};
 pub(crate) use mirrors::Mirrors;
-pub(crate) use refusal::over_http;
+pub(crate) use refusal::{by_hand, over_http};
 pub(crate) use registries::GateRoute;
 pub(crate) use rule::add as allow_host;
 pub(crate) use secret_use::SecretUse;

@@ -203,6 +203,11 @@ impl Paths {
         std::fs::rename(&temporary, path)
     }
 
+    /// What a sandbox made by hand may reach.
+    pub(crate) fn sandbox_network(&self, sandbox: &str) -> PathBuf {
+        self.harness.join("networks").join(format!("{sandbox}.words"))
+    }
+
     pub(crate) fn gate(&self) -> PathBuf {
         self.data.join("gate")
     }

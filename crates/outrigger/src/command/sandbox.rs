@@ -8,6 +8,7 @@ mod copy;
 pub(crate) mod create;
 pub(crate) mod exec;
 pub(crate) mod listing;
+mod network;
 mod shell;
 pub(crate) mod snapshot;
 pub(crate) mod templates;
@@ -229,6 +230,7 @@ async fn suspend(
 ) -> Outcome<u8> {
     let id = sandbox_id(name)?;
     sandboxes.backend.suspend(&id, how).await.map_err(|error| failed(&error))?;
+    network::close(sandboxes, &id).await?;
     if output.json.is_some() {
         show::line(&json!({ "type": "suspended", "sandbox": name, "state": how }))?;
     }
@@ -242,6 +244,7 @@ async fn remove(sandboxes: &SandboxContext, names: &[String], output: Output) ->
         let what = format!("deleting {name}");
         let gone = screen.during(&what, sandboxes.backend.destroy(&id)).await;
         gone.map_err(|error| failed(&error))?;
+        network::set(sandboxes, &id, &[]).await?;
     }
     removed(names, output)
 }

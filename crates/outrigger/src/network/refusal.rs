@@ -13,6 +13,11 @@ pub(super) fn on_the_command_line(place: &str, what: &str) -> String {
     format!("the person can allow {what} with `--net {place}`, or `/net {place}` in a conversation")
 }
 
+/// Where a person made the sandbox.
+pub(crate) fn by_hand(place: &str, what: &str) -> String {
+    format!("`outrigger sandbox create NAME --net {place}` allows {what}")
+}
+
 /// Where an application made the sandbox.
 pub(crate) fn over_http(place: &str, what: &str) -> String {
     format!("`{place}` among the words of its `network` allows {what}")

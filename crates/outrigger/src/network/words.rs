@@ -69,6 +69,16 @@ impl Words {
         can_be_told_apart(self.0.clone())
     }
 
+    /// These as well as those of before; `none` takes all of it back.
+    pub(crate) fn over(&self, before: &[String]) -> Vec<String> {
+        widened(before, &self.0)
+    }
+
+    /// As they are recorded beside those of before.
+    pub(crate) fn settle_over(&self, before: &[String], dir: &Path) -> Outcome<Vec<String>> {
+        can_be_told_apart(widened(before, &self.settle(dir)?))
+    }
+
     /// As a session records them: `git` with the remotes of the directory's repository.
     pub(crate) fn settle(&self, dir: &Path) -> Outcome<Vec<String>> {
         let mut settled = Vec::new();
@@ -216,8 +226,7 @@ pub(crate) fn of_session(state: &State, words: &Words) -> Outcome<Vec<String>> {
     let spec = state.spec();
     let before = spec.map_or(&[][..], |spec| spec.network());
     let dir = spec.and_then(|spec| spec.workspace.as_ref()).map(|it| Path::new(&it.source));
-    let more = words.settle(dir.unwrap_or(Path::new(".")))?;
-    can_be_told_apart(widened(before, &more))
+    words.settle_over(before, dir.unwrap_or(Path::new(".")))
 }
 
 /// These words, if a program can say which of their hosts it means.

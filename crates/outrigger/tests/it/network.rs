@@ -1,6 +1,7 @@
 //! Sandboxes that may reach something: through the real gate, to a host of this test.
 
 use crate::daemon::{self, Daemon};
+use crate::serve_egress::host as plain_host;
 use crate::support::{OUTRIGGER, Ran, Turn, World, shell, until};
 use crate::tls_host::{ADDRESS, TlsHost, gates, kill_gates};
 use crate::tmux::Tmux;
@@ -176,6 +177,51 @@ fn a_conversation_that_goes_on_may_reach_more_and_a_shared_sandbox_nothing() {
 
 /// Kills an engine whose session `n` is half way through a download, of two commands the first.
 /// Gives the gates that there were.
+#[test]
+fn a_sandbox_made_by_hand_reaches_what_it_may() {
+    let world = World::new();
+    let (host, other) = (Host::start(&world), plain_host());
+    let ran = |args: &[&str]| {
+        Ran::of(host.tls.trusting(&world, &[&["sandbox"], args].concat()).output().unwrap())
+    };
+    let sandbox = |args: &[&str]| ran(args).expect(0);
+    let curl = |name: &str, url: &str| ran(&["exec", name, "--", "curl", "-sSf", url]);
+    // What can't be meant makes none.
+    ran(&["create", "none", "--secret", "MISSING"]).expect(4);
+    assert_eq!(sandbox(&["ls"]).stdout, "");
+    sandbox(&["create", "work", "--net", &host.word()]);
+    assert_eq!(curl("work", &host.url("/it")).expect(0).stdout, "/it");
+    let refused = curl("work", &other).expect(22).stderr;
+    let place = other.strip_prefix("http://").unwrap();
+    let advice = format!("`outrigger sandbox create NAME --net {place}` allows it");
+    assert!(refused.contains(&advice), "{refused}");
+    // As that says, beside what there was: over the death of the gate, and in a fork.
+    kill_gates(&world);
+    let attached = sandbox(&["create", "work", "--net", place]).stderr;
+    assert!(attached.contains("it was there already"), "{attached}");
+    sandbox(&["create", "work"]);
+    sandbox(&["fork", "work", "fork"]);
+    for name in ["work", "fork"] {
+        assert_eq!(curl(name, &host.url("/it")).expect(0).stdout, "/it");
+        assert_eq!(curl(name, &other).expect(0).stdout, "hello");
+    }
+    // What is left running has it, until it is taken back.
+    let again = host.url("/again");
+    let line =
+        format!("(while curl -sSf -m 5 {again}; do sleep 0.05; done; touch over) > log 2>&1 &");
+    sandbox(&["exec", "work", "-c", &line]);
+    let asked = || host.asked().iter().filter(|it| *it == "GET /again").count();
+    until("it goes on without a command", || (asked() > 3).then_some(()));
+    sandbox(&["create", "work", "--net", "none"]);
+    until("it is over", || (ran(&["exec", "work", "test", "-e", "over"]).code? == 0).then_some(()));
+    assert_ne!(curl("work", &host.url("/it")).code, Some(0));
+    assert_eq!(curl("fork", &host.url("/it")).expect(0).stdout, "/it");
+    // A new one of that name begins anew.
+    sandbox(&["rm", "fork"]);
+    sandbox(&["create", "fork"]);
+    assert_ne!(curl("fork", &host.url("/it")).code, Some(0));
+}
+
 fn killed_while_it_downloads(world: &World, host: &Host, line: &str) -> Vec<u32> {
     let line = shell(line);
     let again = shell(&format!("curl -sS {}", host.url("/again")));

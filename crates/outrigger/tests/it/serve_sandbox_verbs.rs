@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::ChildStdout;
 
+use crate::serve_egress::host;
 use crate::serve_remote::{Laptop, laptop};
 use crate::support::Ran;
 
@@ -100,6 +101,25 @@ fn what_is_somebody_elses_or_of_this_machine_is_not_meant() {
         let refused = laptop.sandbox(2, args).stderr;
         assert!(refused.contains("on this machine alone"), "{args:?}: {refused}");
     }
+}
+
+#[test]
+fn a_sandbox_reaches_what_was_asked_for() {
+    let laptop = laptop(&["true"]);
+    let (word, other) = (host(), host());
+    laptop.sandbox(0, &["create", "work", "--net", &word]);
+    let curl =
+        |code, url: &str| laptop.sandbox(code, &["exec", "work", "curl", "-sSf", url]).stdout;
+    assert_eq!(curl(0, &word), "hello");
+    curl(22, &other);
+    laptop.sandbox(0, &["create", "work", "--net", &other]);
+    laptop.sandbox(0, &["create", "work"]);
+    assert_eq!((curl(0, &word), curl(0, &other)), ("hello".to_owned(), "hello".to_owned()));
+    laptop.sandbox(0, &["create", "work", "--net", "none"]);
+    curl(7, &word);
+    let refused = laptop.sandbox(2, &["create", "more", "--net", "git"]).stderr;
+    assert!(refused.contains("there is none here"), "{refused}");
+    laptop.sandbox(4, &["create", "more", "--secret", "MISSING"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! one of theirs alone is called so.
 
 use outrigger_api::{
-    CreateSandbox, ForkSandbox, SandboxInfo, SandboxLimits, SnapshotInfo, SuspendDepth,
+    CreateSandbox, ForkSandbox, SandboxInfo, SandboxLimits, SetNetwork, SnapshotInfo, SuspendDepth,
     SuspendSandbox, TakeSnapshot, TemplateList,
 };
 use outrigger_client::Error;
@@ -88,7 +88,13 @@ async fn create(remote: &Remote, asked: Create) -> Outcome<u8> {
         return Err(not_there("--isolation-min"));
     }
     let label = asked.name.clone().unwrap_or_default();
+    let network = asked.net.words()?;
     if let Some(there) = called(remote, &label).await? {
+        if let Some(words) = network {
+            let network = words.over(&there.network);
+            let at = format!("{}/network", address(&there));
+            remote.client.set(&at, &SetNetwork { network }).await?;
+        }
         return made(&there, "attached", asked.output);
     }
     let snapshot = match &asked.from {
@@ -96,7 +102,8 @@ async fn create(remote: &Remote, asked: Create) -> Outcome<u8> {
         None => None,
     };
     let limited = limited(&asked);
-    let said = CreateSandbox { template: asked.template, snapshot, label, ..limited };
+    let network = network.map(|words| words.all().to_vec());
+    let said = CreateSandbox { template: asked.template, snapshot, label, network, ..limited };
     let mut screen = Screen::new(asked.output);
     let making = once(remote, "/v1/sandboxes", &said);
     let info = screen.during("making the sandbox", making).await?;

@@ -19,6 +19,7 @@ use crate::show;
 /// What every verb works on.
 #[derive(Debug)]
 pub(crate) struct SandboxContext {
+    pub(super) paths: Paths,
     pub(crate) backend: Arc<dyn Backend>,
     /// The backend as the native one, for its templates, where it is that.
     pub(crate) native: Option<Arc<Native>>,
@@ -51,7 +52,8 @@ impl SandboxContext {
         let (native, networks) = (backends.native.clone(), backends.networks.clone());
         let backend = backends.take(backend_name);
         let backend = backend.expect("the backend of every sandbox of a configuration is opened");
-        Ok(Self { backend, native, spec, network, backend_name, networks })
+        let paths = paths.clone();
+        Ok(Self { paths, backend, native, spec, network, backend_name, networks })
     }
 
     /// Makes another sandbox with the disk of one as it is now, which is kept meanwhile by the
@@ -72,6 +74,10 @@ impl SandboxContext {
         made
     }
 
+    pub(super) async fn is_there(&self, id: &SandboxId) -> Outcome<bool> {
+        Ok(self.listed().await?.iter().any(|listed| listed.id == *id))
+    }
+
     pub(super) async fn listed(&self) -> Outcome<Vec<ListedSandbox>> {
         self.backend.list().await.map_err(|error| failed(&error))
     }
@@ -79,7 +85,7 @@ impl SandboxContext {
     /// The sandbox of that name, resumed or restarted if need be. Makes none.
     pub(super) async fn existing(&self, name: &str) -> Outcome<Arc<dyn Sandbox>> {
         let id = sandbox_id(name)?;
-        if !self.listed().await?.iter().any(|listed| listed.id == id) {
+        if !self.is_there(&id).await? {
             return Err(Failure::new(Kind::NotFound, format!("there is no sandbox `{name}`"))
                 .hint("`outrigger sandbox ls` lists the sandboxes."));
         }

@@ -6,9 +6,10 @@ use outrigger_sandbox::{CreateOutcome, CreateSpec, DiskOrigin, Sandbox, SandboxI
 use serde_json::json;
 
 use super::context::{SandboxContext, fresh, sandbox_id, snapshot_id};
+use super::network;
 use crate::config::Least;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::Output;
+use crate::flags::{Net, Output};
 use crate::sandbox::failed;
 use crate::show::{self, Screen, Tone};
 
@@ -44,6 +45,8 @@ pub(crate) struct Create {
     #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..=315_360_000), help_heading = "Lifetime")]
     pub(crate) age_seconds: Option<u64>,
     #[command(flatten)]
+    pub(crate) net: Net,
+    #[command(flatten)]
     pub(crate) output: Output,
 }
 
@@ -51,6 +54,9 @@ pub(super) async fn create(sandboxes: &SandboxContext, asked: Create) -> Outcome
     let id = sandbox_id(&asked.name.clone().unwrap_or_else(|| fresh("sandbox")))?;
     not_a_sessions(sandboxes, &id).await?;
     let spec = spec(sandboxes, &asked)?;
+    if let Some(words) = network::asked_for(sandboxes, &id, &asked.net).await? {
+        network::set(sandboxes, &id, &words).await?;
+    }
     let mut screen = Screen::new(asked.output);
     let making = sandboxes.backend.create(&id, &spec);
     let sandbox = screen.during("making the sandbox", making).await;
@@ -65,12 +71,13 @@ pub(super) async fn fork(
 ) -> Outcome<u8> {
     let new = sandbox_id(&new.unwrap_or_else(|| fresh("sandbox")))?;
     not_a_sessions(sandboxes, &new).await?;
-    if sandboxes.listed().await?.iter().any(|listed| listed.id == new) {
+    if sandboxes.is_there(&new).await? {
         let text = format!("there is a sandbox `{new}` already");
         return Err(Failure::new(Kind::Conflict, text).hint("Give another name."));
     }
     let mut screen = Screen::new(output);
     let (from, kept) = (sandbox_id(name)?, snapshot_id(fresh("snapshot"))?);
+    network::set(sandboxes, &new, &network::reachable(sandboxes, &from)?).await?;
     let forking = sandboxes.fork(&from, &kept, &new, sandboxes.spec.clone());
     let made = screen.during("forking the sandbox", forking).await;
     let made = made.map_err(|error| failed(&error))?;
@@ -79,9 +86,7 @@ pub(super) async fn fork(
 
 /// What a session's sandbox would be called is deleted when no session names it.
 async fn not_a_sessions(sandboxes: &SandboxContext, id: &SandboxId) -> Outcome {
-    if SandboxOwner::of(id).is_none()
-        || sandboxes.listed().await?.iter().any(|listed| listed.id == *id)
-    {
+    if SandboxOwner::of(id).is_none() || sandboxes.is_there(id).await? {
         return Ok(());
     }
     let text = format!("`{id}` is a name for the sandbox of a session");

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::context::{SandboxContext, fresh};
+use super::network::ExecNetwork;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags;
 use crate::sandbox::failed;
@@ -61,18 +62,23 @@ pub(super) async fn execute(sandboxes: &SandboxContext, asked: Exec) -> Outcome<
         let text = format!("sandbox `{name}` does not answer within {} s", asked.timeout);
         Failure::new(Kind::SandboxUnavailable, text)
     })??;
-    let request = request(&asked)?;
+    let mut request = request(&asked)?;
+    let network = ExecNetwork::open(sandboxes, &*sandbox, &mut request).await?;
     let id = request.id.clone();
     let (shown, hidden) = (OutputRelay::new(), ());
     let is_hidden = asked.output.json.is_some() || asked.output.quiet;
     let sink: &dyn OutputSink = if is_hidden { &hidden } else { &shown };
+    let executed = ExecNetwork::during(network.as_ref(), sandbox.execute(request, sink));
     let done = tokio::select! {
-        done = sandbox.execute(request, sink) => done.map_err(|error| not_done(&error, &asked))?,
+        done = executed => done.map_err(|error| not_done(&error, &asked))?,
         _ = tokio::signal::ctrl_c() => {
             sandbox.kill(&id).await.map_err(|error| failed(&error))?;
             return Err(Failure::new(Kind::Interrupted, "the command was killed"));
         }
     };
+    if let Some(network) = network {
+        network.explain(&Screen::new(asked.output)).await;
+    }
     report(&done, id.as_str(), &asked)
 }
 

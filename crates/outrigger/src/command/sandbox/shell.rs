@@ -12,8 +12,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use super::context::{SandboxContext, fresh};
+use super::network::ExecNetwork;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags;
 use crate::sandbox::failed;
+use crate::show;
 
 /// The best shell that there is, as one that a person types to.
 const LINE: &str = "command -v bash > /dev/null && exec bash -i; exec sh -i";
@@ -39,6 +42,7 @@ pub(super) async fn open(sandboxes: &SandboxContext, name: &str) -> Outcome<u8> 
     if let Ok(term) = std::env::var("TERM") {
         request.env.insert("TERM".to_owned(), term);
     }
+    let network = ExecNetwork::open(sandboxes, &*sandbox, &mut request).await?;
     let raw = Raw::enter()?;
     let screen = Screen::default();
     let typed = async {
@@ -47,7 +51,7 @@ pub(super) async fn open(sandboxes: &SandboxContext, name: &str) -> Outcome<u8> 
         typing(&*sandbox, &id).await
     };
     let done = tokio::select! {
-        done = sandbox.execute(request, &screen) => done,
+        done = ExecNetwork::during(network.as_ref(), sandbox.execute(request, &screen)) => done,
         hung_up = typed => {
             let killed = sandbox.kill(&id).await;
             drop(raw);
@@ -56,6 +60,10 @@ pub(super) async fn open(sandboxes: &SandboxContext, name: &str) -> Outcome<u8> 
         }
     };
     drop(raw);
+    if let Some(network) = network {
+        let output = flags::Output { json: None, quiet: false };
+        network.explain(&show::Screen::new(output)).await;
+    }
     match done.map_err(|error| failed(&error))?.end {
         End::Exited(code) => Ok(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
         End::Deadline => Err(Failure::new(Kind::BudgetExhausted, "the shell was open for a day")),
