@@ -2,6 +2,7 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use futures_util::{Stream, TryStreamExt as _};
 use outrigger_api::{ProblemDetails, UploadedWorkspace};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url, redirect};
@@ -102,6 +103,42 @@ impl ServerClient {
     pub async fn get_bytes(&self, path: &str) -> Result<Vec<u8>, Error> {
         let answer = self.sent(self.request(Method::GET, path)).await?;
         self.whole(answer, limits::ARCHIVE_BYTES_MAX).await
+    }
+
+    /// Asks for something that may be larger than memory.
+    ///
+    /// # Errors
+    /// What goes wrong; of the pieces [`Error::Broken`].
+    pub async fn get_pieces(
+        &self,
+        path: &str,
+    ) -> Result<impl Stream<Item = Result<Vec<u8>, Error>> + use<>, Error> {
+        let answer = self.sent(self.request(Method::GET, path)).await?;
+        let client = self.clone();
+        let pieces = answer.bytes_stream().map_err(move |error| client.broken(&error));
+        Ok(pieces.map_ok(|piece| piece.to_vec()))
+    }
+
+    /// Puts a file in its place as it is, and says of each piece how long it is.
+    ///
+    /// # Errors
+    /// What goes wrong.
+    pub async fn put_file(
+        &self,
+        path: &str,
+        file: File,
+        sent: impl Fn(usize) + Send + 'static,
+    ) -> Result<(), Error> {
+        let pieces = futures_util::stream::try_unfold(file, move |mut file| {
+            let read = read_piece(&mut file).map(|piece| {
+                sent(piece.len());
+                (!piece.is_empty()).then_some((piece, file))
+            });
+            std::future::ready(read)
+        });
+        let request =
+            self.request(Method::PUT, path).header(CONTENT_TYPE, "application/octet-stream");
+        self.sent(request.body(Body::wrap_stream(pieces))).await.map(drop)
     }
 
     /// Sends something, and reads an answer that is no JSON.
@@ -307,6 +344,13 @@ impl ServerClient {
 
 fn of_status(status: StatusCode) -> String {
     format!("status {status}, and nothing that this program knows; is it a server of outrigger's?")
+}
+
+fn read_piece(file: &mut File) -> std::io::Result<Vec<u8>> {
+    let mut piece = vec![0; limits::PIECE_BYTES];
+    let read = file.read(&mut piece)?;
+    piece.truncate(read);
+    Ok(piece)
 }
 
 /// Compresses an archive, piece by piece.

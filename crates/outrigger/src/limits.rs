@@ -122,6 +122,8 @@ pub(crate) const STATUS_TICK_MS: u64 = 250;
 pub(crate) const WARNINGS_MAX: usize = 20;
 /// Files of one copy into or out of a sandbox.
 pub(crate) const COPIED_FILES_MAX: usize = 1_000_000;
+/// Bytes that are copied out of an archive at once.
+pub(crate) const COPY_PIECE_BYTES: usize = 64 << 10;
 /// Files that are under way at once.
 pub(crate) const COPIES_AT_ONCE_MAX: usize = 16;
 /// The name of a session's sandbox where nobody says otherwise.

@@ -15,6 +15,7 @@ mod journal;
 mod memory;
 mod questions;
 mod run;
+mod sandbox_copy;
 mod sandbox_exec;
 mod sandbox_names;
 mod sandboxes;

@@ -4,7 +4,7 @@
 //! out of a sandbox is hostile, and made harmless before a terminal sees it.
 
 pub(crate) mod context;
-mod copy;
+pub(crate) mod copy;
 pub(crate) mod create;
 pub(crate) mod exec;
 pub(crate) mod listing;

@@ -1,7 +1,9 @@
 //! `outrigger sandbox`: the verbs, as a person and as a program use them.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use crate::support::{OUTRIGGER, Ran, World};
 
@@ -91,6 +93,11 @@ fn what_is_not_there_or_wrong_is_said() {
 fn files_go_in_and_come_out_as_they_were() {
     let world = World::new();
     created(&world, &["work"]);
+    are_copied_both_ways(&world);
+}
+
+/// Files into a sandbox `work`, and out of it.
+pub(crate) fn are_copied_both_ways(world: &World) {
     let large = vec![7; 9 << 20];
     let dir =
         world.dir("tree", &[("a/b.txt", b"text"), ("large", &large), ("run.sh", b"#!/bin/sh\n")]);
@@ -112,6 +119,30 @@ fn files_go_in_and_come_out_as_they_were() {
     assert!(refused.stderr.contains("exists"), "{refused:?}");
     world.ran(0, &["sandbox", "cp", "work:tree/run.sh", "one"]);
     assert_eq!(fs::read(world.path("one")).unwrap(), b"#!/bin/sh\n");
+    assert_eq!(fs::metadata(world.path("one")).unwrap().permissions().mode() & 0o777, 0o755);
+    world.ran(0, &["sandbox", "cp", "one", "work:/tmp/new/other"]);
+    assert_eq!(world.ran(0, &["sandbox", "exec", "work", "/tmp/new/other"]).code, Some(0));
+    // Standard input and output are files, too.
+    let mut cp = world.outrigger(&["sandbox", "cp", "-", "work:tree/typed"]);
+    let mut cp = cp.stdin(Stdio::piped()).spawn().unwrap();
+    cp.stdin.take().unwrap().write_all(b"typed").unwrap();
+    assert!(cp.wait().unwrap().success());
+    assert_eq!(world.ran(0, &["sandbox", "cp", "work:tree/typed", "-"]).stdout, "typed");
+    // What can't be is said, and a link that leads out stays where it is.
+    for (code, args, wanted) in [
+        (4, ["work:none", "here"], "nothing at none"),
+        (4, ["none", "work:"], "nothing at none"),
+        (2, ["one", "two"], "exactly one side"),
+        (2, ["-", "work:tree"], "name the file that standard input is to be"),
+        (2, ["work:tree", "-"], "is a directory"),
+    ] {
+        let said = world.ran(code, &[&["sandbox", "cp"][..], &args].concat()).stderr;
+        assert!(said.contains(wanted), "{args:?}: {said}");
+    }
+    world.ran(0, &["sandbox", "exec", "work", "ln", "-s", "/etc/passwd", "tree/a/out"]);
+    let copied = world.ran(0, &["sandbox", "cp", "work:tree/a", "partly"]).stderr;
+    assert!(copied.contains("tree/a/out: a link to /etc/passwd, which leads out"), "{copied}");
+    assert!(!world.path("partly/out").exists() && world.path("partly/b.txt").exists());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::ChildStdout;
 
+use crate::sandboxes::are_copied_both_ways;
 use crate::serve_egress::host;
 use crate::serve_remote::{Laptop, laptop};
 use crate::support::Ran;
@@ -93,7 +94,6 @@ fn what_is_somebody_elses_or_of_this_machine_is_not_meant() {
     laptop.world.ran(0, &["context", "use", "team"]);
     for args in [
         &["shell", "work"][..],
-        &["cp", "file", "work:"],
         &["--like", "main", "ls"],
         &["create", "--isolation-min", "container"],
         &["templates", "rm", "host-tools"],
@@ -101,6 +101,13 @@ fn what_is_somebody_elses_or_of_this_machine_is_not_meant() {
         let refused = laptop.sandbox(2, args).stderr;
         assert!(refused.contains("on this machine alone"), "{args:?}: {refused}");
     }
+}
+
+#[test]
+fn files_go_in_and_come_out_as_they_were() {
+    let laptop = laptop(&["true"]);
+    laptop.sandbox(0, &["create", "work"]);
+    are_copied_both_ways(&laptop.world);
 }
 
 #[test]

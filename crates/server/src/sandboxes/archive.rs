@@ -9,7 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, TryStreamExt as _, stream};
 use outrigger_api::ProblemCode;
-use outrigger_sandbox::{EntryKind, FileOp, ManifestEntry, Sandbox, list_tree};
+use outrigger_sandbox::{EntryKind, FileOp, ListEntry, ManifestEntry, Sandbox, list_tree};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -36,8 +36,8 @@ fn too_many() -> RequestError {
         .hint("Pack them with tar in the sandbox, and read the archive.")
 }
 
-/// A folder as a tar archive, its files by their paths in it. What is neither file, link nor
-/// folder is left out.
+/// A folder as a tar archive, its files by their paths in it; a file alone by its name. What is
+/// neither file, link nor folder is left out.
 #[utoipa::path(get, path = "/v1/sandboxes/{id}/archive",
     operation_id = "read_sandbox_archive", tag = "sandboxes",
     params(("id" = String, Path, description = "The sandbox"), PathQuery),
@@ -52,11 +52,19 @@ pub(crate) async fn read(
     QueryParams(PathQuery { path }): QueryParams<PathQuery>,
 ) -> Result<Response, RequestError> {
     let sandbox = server.opened(&person, &id, SandboxUse::Look).await?;
-    let entries = list_tree(&*sandbox, &path, SANDBOX_ARCHIVE_FILES_MAX).await?;
-    let entries = entries.ok_or_else(too_many)?;
+    let found = stat(&*sandbox, &path).await?;
+    let (root, entries) = match found.kind {
+        EntryKind::Directory => {
+            let entries = list_tree(&*sandbox, &path, SANDBOX_ARCHIVE_FILES_MAX).await?;
+            (path, entries.ok_or_else(too_many)?)
+        }
+        EntryKind::File | EntryKind::Link | EntryKind::Other => {
+            alone(&*sandbox, path, found).await?
+        }
+    };
     let packing = Packing {
         sandbox,
-        root: path,
+        root,
         modified_s: server.now_ms() / 1_000,
         waiting: entries.into(),
         file: None,
@@ -68,6 +76,25 @@ pub(crate) async fn read(
         (header::CONTENT_DISPOSITION, "attachment; filename=\"files.tar\""),
     ];
     Ok((headers, Body::from_stream(packed)).into_response())
+}
+
+/// A file, or what a link leads to, as all that there is of the folder in which it is.
+async fn alone(
+    sandbox: &dyn Sandbox,
+    path: String,
+    found: ListEntry,
+) -> Result<(String, Vec<ManifestEntry>), RequestError> {
+    let (_, bytes) = piece(sandbox, &path, 0, 0).await?;
+    let (root, name) = path.rsplit_once('/').unwrap_or((".", &path));
+    let entry = ManifestEntry {
+        path: name.to_owned(),
+        kind: EntryKind::File,
+        executable: found.executable,
+        bytes,
+        digest: None,
+        target: None,
+    };
+    Ok((root.to_owned(), vec![entry]))
 }
 
 /// What is to be packed.

@@ -19,6 +19,7 @@ use super::sandbox_names::{
     address, sandbox, sandbox_lines, snapshot, snapshot_lines, snapshot_object,
 };
 use crate::command::sandbox::context::removed;
+use crate::command::sandbox::copy;
 use crate::command::sandbox::create::Create;
 use crate::command::sandbox::listing::{print_sandboxes, print_snapshots};
 use crate::command::sandbox::snapshot::{Snapshots, print_kept};
@@ -64,8 +65,7 @@ pub(super) async fn execute(remote: &Remote, asked: Sandboxes) -> Outcome<u8> {
         Sandbox::Shell { .. } => {
             Err(not_there("a shell").hint("The page of the server has a terminal in each sandbox."))
         }
-        Sandbox::Cp { .. } => Err(not_there("to copy files")
-            .hint("The page of the server sends and fetches files, and so does its API.")),
+        Sandbox::Cp { from, to, output } => copy::execute(remote, &from, &to, output).await,
         Sandbox::Import { .. }
         | Sandbox::Pull { .. }
         | Sandbox::Templates(Templates::Rm { .. }) => {

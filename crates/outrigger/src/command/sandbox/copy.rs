@@ -3,13 +3,14 @@
 //! Owns which side is which, and the count of what went over. Files go as bytes
 //! through the sandbox's own door: nothing on the host walks a sandbox's disk.
 
-mod count;
-mod down;
+pub(crate) mod count;
+pub(crate) mod down;
 mod stat;
-mod up;
+pub(crate) mod target;
+pub(crate) mod up;
 
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::context::SandboxContext;
@@ -45,8 +46,57 @@ impl Side {
     }
 }
 
-pub(super) async fn execute(
-    sandboxes: &SandboxContext,
+/// Where sandboxes are that files are copied into and out of. What was left out is given.
+pub(crate) trait FileHost {
+    /// A file or a directory into a sandbox.
+    async fn send(&self, from: &Path, to: (&str, &str), count: &Arc<Count>)
+    -> Outcome<Vec<String>>;
+
+    /// Standard input into a file of a sandbox.
+    async fn send_input(&self, to: (&str, &str), count: &Arc<Count>) -> Outcome;
+
+    /// A file or a directory out of a sandbox.
+    async fn fetch(
+        &self,
+        from: (&str, &str),
+        to: &Path,
+        count: &Arc<Count>,
+    ) -> Outcome<Vec<String>>;
+
+    /// A file of a sandbox to standard output.
+    async fn fetch_output(&self, from: (&str, &str), count: &Arc<Count>) -> Outcome;
+}
+
+impl FileHost for SandboxContext {
+    async fn send(
+        &self,
+        from: &Path,
+        (name, path): (&str, &str),
+        count: &Arc<Count>,
+    ) -> Outcome<Vec<String>> {
+        up::copy(self.existing(name).await?, from, path, count).await
+    }
+
+    async fn send_input(&self, (name, path): (&str, &str), count: &Arc<Count>) -> Outcome {
+        up::copy_input(&*self.existing(name).await?, path, count).await
+    }
+
+    async fn fetch(
+        &self,
+        (name, path): (&str, &str),
+        to: &Path,
+        count: &Arc<Count>,
+    ) -> Outcome<Vec<String>> {
+        down::copy(self.existing(name).await?, path, to, count).await
+    }
+
+    async fn fetch_output(&self, (name, path): (&str, &str), count: &Arc<Count>) -> Outcome {
+        down::copy_output(&*self.existing(name).await?, path, count).await
+    }
+}
+
+pub(crate) async fn execute(
+    host: &impl FileHost,
     from: &str,
     to: &str,
     output: Output,
@@ -56,24 +106,20 @@ pub(super) async fn execute(
     let copying = async {
         match (Side::parse(from), Side::parse(to)) {
             (Side::Here(from), Side::There { sandbox, path }) => {
-                let sandbox = sandboxes.existing(&sandbox).await?;
-                up::copy(sandbox, &from, &path, Arc::clone(&count)).await
+                host.send(&from, (&sandbox, &path), &count).await
             }
             (Side::Stream, Side::There { sandbox, path }) => {
-                let sandbox = sandboxes.existing(&sandbox).await?;
-                up::copy_input(&*sandbox, &path, &count).await
+                host.send_input((&sandbox, &path), &count).await.map(|()| Vec::new())
             }
             (Side::There { sandbox, path }, Side::Here(to)) => {
-                let sandbox = sandboxes.existing(&sandbox).await?;
-                down::copy(sandbox, &path, &to, Arc::clone(&count)).await
+                host.fetch((&sandbox, &path), &to, &count).await
             }
             (Side::There { .. }, Side::Stream) if output.json.is_some() => {
                 let text = "standard output can't have a file and JSON";
                 Err(Failure::new(Kind::Usage, text).hint("Name a file, or leave --json away."))
             }
             (Side::There { sandbox, path }, Side::Stream) => {
-                let sandbox = sandboxes.existing(&sandbox).await?;
-                down::copy_output(&*sandbox, &path, &count).await
+                host.fetch_output((&sandbox, &path), &count).await.map(|()| Vec::new())
             }
             _ => Err(Failure::new(Kind::Usage, "exactly one side must be in a sandbox").hint(
                 "Write it as NAME:PATH, for example `outrigger sandbox cp notes.txt work:docs/`.",

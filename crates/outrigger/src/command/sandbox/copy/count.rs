@@ -6,7 +6,7 @@ use crate::show;
 
 /// What went over so far.
 #[derive(Debug, Default)]
-pub(super) struct Count {
+pub(crate) struct Count {
     files: AtomicU64,
     bytes: AtomicU64,
     /// What there is to go over, once it is known.
@@ -14,16 +14,21 @@ pub(super) struct Count {
 }
 
 impl Count {
-    pub(super) fn piece(&self, bytes: usize) {
+    pub(crate) fn piece(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn file(&self) {
+    pub(crate) fn file(&self) {
         self.files.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn total(&self, bytes: u64) {
+    pub(crate) fn total(&self, bytes: u64) {
         self.bytes_total.store(bytes, Ordering::Relaxed);
+    }
+
+    /// So many bytes of files went over, whatever was about them on the way.
+    pub(crate) fn settle(&self, bytes: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn taken(&self) -> (u64, u64) {

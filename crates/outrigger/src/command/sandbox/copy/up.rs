@@ -7,6 +7,7 @@ use outrigger_sandbox::{
 use rustix::fs::FileType;
 use std::fs::File;
 use std::io::{self, Read};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -20,21 +21,42 @@ use crate::sandbox::failed;
 
 /// Something to be made in the sandbox.
 #[derive(Debug)]
-enum Item {
+pub(crate) enum Item {
     Dir(String),
     Link { path: String, target: String },
     File { path: String, from: PathBuf, executable: bool },
 }
 
 /// What there is to copy.
-struct UploadPlan {
+pub(crate) struct UploadPlan {
+    /// What it is to be in the sandbox.
+    pub(crate) root: String,
     /// Beneath this are the files.
     dir: Dir,
     /// Where that is.
     place: PathBuf,
-    items: Vec<Item>,
-    bytes: u64,
-    left_out: Vec<String>,
+    pub(crate) items: Vec<Item>,
+    pub(crate) bytes: u64,
+    pub(crate) left_out: Vec<String>,
+}
+
+impl UploadPlan {
+    /// Everything at a path, for a path in a sandbox at which is what is said.
+    pub(crate) async fn list(from: &Path, to: &str, kind: Option<EntryKind>) -> Outcome<Self> {
+        let into = to.ends_with('/') || kind == Some(EntryKind::Directory);
+        let root = match from.file_name().filter(|_| into) {
+            Some(name) => format!("{}/{}", to.trim_end_matches('/'), name.to_string_lossy()),
+            None => to.trim_end_matches('/').to_owned(),
+        };
+        let source = from.to_owned();
+        let listed = tokio::task::spawn_blocking(move || list(&source, root)).await;
+        listed.map_err(|error| Failure::from_error(Kind::Usage, &error))?
+    }
+
+    /// One of its files.
+    pub(crate) fn open(&self, from: &Path) -> Outcome<File> {
+        self.dir.file(from).map_err(|error| unreadable(&self.place, &error))
+    }
 }
 
 /// Copies, and gives what was left out.
@@ -42,20 +64,13 @@ pub(super) async fn copy(
     sandbox: Arc<dyn Sandbox>,
     from: &Path,
     to: &str,
-    count: Arc<Count>,
+    count: &Arc<Count>,
 ) -> Outcome<Vec<String>> {
     let kind = stat(&*sandbox, to).await?.map(|entry| entry.kind);
-    let into = to.ends_with('/') || kind == Some(EntryKind::Directory);
-    let root = match from.file_name().filter(|_| into) {
-        Some(name) => format!("{}/{}", to.trim_end_matches('/'), name.to_string_lossy()),
-        None => to.trim_end_matches('/').to_owned(),
-    };
-    let source = from.to_owned();
-    let listed = tokio::task::spawn_blocking(move || list(&source, &root)).await;
-    let listed = listed.map_err(|error| Failure::from_error(Kind::Usage, &error))??;
-    let UploadPlan { dir, place, items, bytes, left_out } = listed;
-    let dir = Arc::new(dir);
-    count.total(bytes);
+    let mut plan = UploadPlan::list(from, to, kind).await?;
+    let (items, left_out) = (mem::take(&mut plan.items), mem::take(&mut plan.left_out));
+    let plan = Arc::new(plan);
+    count.total(plan.bytes);
     let mut sending = JoinSet::new();
     for item in items {
         if sending.len() >= limits::COPIES_AT_ONCE_MAX
@@ -75,11 +90,10 @@ pub(super) async fn copy(
                 count.file();
             }
             Item::File { path, from, executable } => {
-                let (sandbox, count) = (Arc::clone(&sandbox), Arc::clone(&count));
-                let (dir, place) = (Arc::clone(&dir), place.clone());
+                let (sandbox, count) = (Arc::clone(&sandbox), Arc::clone(count));
+                let plan = Arc::clone(&plan);
                 sending.spawn(async move {
-                    let file = dir.file(&from).map_err(|error| unreadable(&place, &error))?;
-                    let pieces = Pieces::File(file, place.join(from));
+                    let pieces = Pieces::File(plan.open(&from)?, plan.place.join(from));
                     send(&*sandbox, &path, pieces, Some(executable), &count).await
                 });
             }
@@ -92,19 +106,19 @@ pub(super) async fn copy(
 }
 
 /// Writes standard input to a file.
-pub(super) async fn copy_input(
-    sandbox: &dyn Sandbox,
-    to: &str,
-    count: &Count,
-) -> Outcome<Vec<String>> {
-    let kind = stat(sandbox, to).await?.map(|entry| entry.kind);
+pub(super) async fn copy_input(sandbox: &dyn Sandbox, to: &str, count: &Count) -> Outcome {
+    names_a_file(to, stat(sandbox, to).await?.map(|entry| entry.kind))?;
+    send(sandbox, to, Pieces::Input, None, count).await
+}
+
+/// Whether standard input can be at a path, at which is what is said.
+pub(crate) fn names_a_file(to: &str, kind: Option<EntryKind>) -> Outcome {
     if to.ends_with('/') || kind == Some(EntryKind::Directory) {
         let what = if kind.is_some() { format!("{to} is a directory") } else { to.to_owned() };
         let text = format!("{what}: name the file that standard input is to be");
         return Err(Failure::new(Kind::Usage, text));
     }
-    send(sandbox, to, Pieces::Input, None, count).await?;
-    Ok(Vec::new())
+    Ok(())
 }
 
 fn id() -> ExecId {
@@ -129,7 +143,7 @@ fn unreadable(place: &Path, error: &outrigger_beneath::Error) -> Failure {
 
 /// Everything at a path, directories before what is in them, links not followed,
 /// and the bytes of all files.
-fn list(from: &Path, to: &str) -> Outcome<UploadPlan> {
+fn list(from: &Path, root: String) -> Outcome<UploadPlan> {
     let nowhere = Path::new("");
     let around = Dir::around(from).map_err(|error| unreadable(nowhere, &error))?;
     let (dir, first, place) = match around {
@@ -140,8 +154,9 @@ fn list(from: &Path, to: &str) -> Outcome<UploadPlan> {
             (dir, PathBuf::from("."), from.to_owned())
         }
     };
-    let mut listed = UploadPlan { dir, place, items: Vec::new(), bytes: 0, left_out: Vec::new() };
-    let mut waiting = vec![(first.clone(), to.to_owned())];
+    let mut waiting = vec![(first.clone(), root.clone())];
+    let (items, left_out) = (Vec::new(), Vec::new());
+    let mut listed = UploadPlan { root, dir, place, items, bytes: 0, left_out };
     while let Some((from, path)) = waiting.pop() {
         let failed = |error| unreadable(&listed.place, &error);
         let (kind, stat) = if from == Path::new(".") {
