@@ -41,6 +41,9 @@ pub struct RunCommand {
     pub wait: Option<u32>,
 }
 
+/// The reason with which a terminal is closed whose shell ended, but for its exit code behind it.
+pub const SHELL_ENDED: &str = "the shell ended with ";
+
 /// The size of a terminal, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -59,7 +59,8 @@ pub use event::{
     ReplyPart, SessionEvent, VerdictKind,
 };
 pub use exec::{
-    ExecEnd, ExecInfo, ExecInput, ExecState, OutputFrame, RunCommand, TerminalDimensions,
+    ExecEnd, ExecInfo, ExecInput, ExecState, OutputFrame, RunCommand, SHELL_ENDED,
+    TerminalDimensions,
 };
 pub use file::{FileContent, FileInfo, FileKind, FileList};
 pub use journal::JournalPage;

@@ -69,17 +69,14 @@ impl ServerClient {
         let header = Zeroizing::new(format!("Bearer {key}"));
         let mut authorization = HeaderValue::from_str(&header).map_err(|_| Error::Key)?;
         authorization.set_sensitive(true);
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("outrigger/", env!("CARGO_PKG_VERSION")))
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .tcp_nodelay(true)
-            .connect_timeout(Duration::from_millis(limits::CONNECT_MS_MAX))
-            .tcp_keepalive(Duration::from_millis(limits::KEEP_ALIVE_MS))
-            .read_timeout(Duration::from_millis(limits::SILENCE_MS_MAX))
-            .build()
-            .map_err(Error::Machine)?;
+        let http = connections().build().map_err(Error::Machine)?;
         Ok(Self { http, base, authorization })
+    }
+
+    /// As it is, over connections of HTTP/1.1.
+    pub(crate) fn over_http1(&self) -> Result<Self, Error> {
+        let http = connections().http1_only().build().map_err(Error::Machine)?;
+        Ok(Self { http, ..self.clone() })
     }
 
     /// Its address.
@@ -305,7 +302,7 @@ impl ServerClient {
             }
         })?;
         let status = answer.status();
-        if status.is_success() {
+        if status.is_success() || status == StatusCode::SWITCHING_PROTOCOLS {
             return Ok(answer);
         }
         let body = self.whole(answer, limits::ANSWER_BYTES_MAX).await?;
@@ -340,6 +337,17 @@ impl ServerClient {
     pub(crate) fn strange(&self, what: impl Into<String>) -> Error {
         Error::Strange { server: self.server().to_owned(), what: what.into() }
     }
+}
+
+fn connections() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .user_agent(concat!("outrigger/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .tcp_nodelay(true)
+        .connect_timeout(Duration::from_millis(limits::CONNECT_MS_MAX))
+        .tcp_keepalive(Duration::from_millis(limits::KEEP_ALIVE_MS))
+        .read_timeout(Duration::from_millis(limits::SILENCE_MS_MAX))
 }
 
 fn of_status(status: StatusCode) -> String {

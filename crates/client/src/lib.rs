@@ -11,7 +11,9 @@ mod client;
 mod error;
 mod follow;
 pub mod limits;
+mod terminal;
 
 pub use client::{SeenRevision, ServerClient, with_query};
 pub use error::Error;
 pub use follow::{CommandFrame, StreamFrame};
+pub use terminal::{TerminalFrame, TerminalInput};

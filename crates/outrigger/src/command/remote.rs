@@ -18,6 +18,7 @@ mod run;
 mod sandbox_copy;
 mod sandbox_exec;
 mod sandbox_names;
+mod sandbox_shell;
 mod sandboxes;
 mod secrets;
 mod session_work;

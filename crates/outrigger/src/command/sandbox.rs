@@ -9,6 +9,7 @@ pub(crate) mod create;
 pub(crate) mod exec;
 pub(crate) mod listing;
 mod network;
+pub(crate) mod raw_terminal;
 mod shell;
 pub(crate) mod snapshot;
 pub(crate) mod templates;

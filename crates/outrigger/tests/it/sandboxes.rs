@@ -170,15 +170,20 @@ fn a_fork_and_a_restored_snapshot_go_their_own_ways() {
 fn a_shell_is_a_terminal() {
     let world = World::new();
     created(&world, &["work"]);
+    has_a_terminal(&world);
+}
+
+/// A shell in a sandbox `work`, and its exit code.
+pub(crate) fn has_a_terminal(world: &World) {
     let mut terminal = world.command("script");
     let line = "stty rows 31 cols 97; exec \"$BINARY\" --data-dir \"$DATA\" sandbox shell work";
     terminal.args(["--quiet", "--return", "--command", line, "/dev/null"]);
     terminal.env("TERM", "xterm").env("SHELL", "/bin/sh");
     terminal.env("BINARY", OUTRIGGER).env("DATA", world.data());
-    terminal.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut shell = terminal.spawn().expect("`script` of util-linux can be run");
     let mut keyboard = shell.stdin.take().unwrap();
-    std::io::Write::write_all(&mut keyboard, b"tty; stty size; echo $TERM; exit 3\n").unwrap();
+    keyboard.write_all(b"tty; stty size; echo $TERM; exit 3\n").unwrap();
     let ran = Ran::of(shell.wait_with_output().unwrap());
     drop(keyboard);
     let text = &ran.stdout;

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::ChildStdout;
 
-use crate::sandboxes::are_copied_both_ways;
+use crate::sandboxes::{are_copied_both_ways, has_a_terminal};
 use crate::serve_egress::host;
 use crate::serve_remote::{Laptop, laptop};
 use crate::support::Ran;
@@ -93,8 +93,7 @@ fn what_is_somebody_elses_or_of_this_machine_is_not_meant() {
     assert_eq!(laptop.world.ran(0, &["--server", "local", "sandbox", "ls"]).stdout, "");
     laptop.world.ran(0, &["context", "use", "team"]);
     for args in [
-        &["shell", "work"][..],
-        &["--like", "main", "ls"],
+        &["--like", "main", "ls"][..],
         &["create", "--isolation-min", "container"],
         &["templates", "rm", "host-tools"],
     ] {
@@ -108,6 +107,15 @@ fn files_go_in_and_come_out_as_they_were() {
     let laptop = laptop(&["true"]);
     laptop.sandbox(0, &["create", "work"]);
     are_copied_both_ways(&laptop.world);
+}
+
+#[test]
+fn a_shell_is_a_terminal() {
+    let laptop = laptop(&["true"]);
+    laptop.sandbox(0, &["create", "work"]);
+    has_a_terminal(&laptop.world);
+    let refused = laptop.sandbox(2, &["shell", "work"]).stderr;
+    assert!(refused.contains("a shell needs a terminal"), "{refused}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
-use outrigger_api::{ProblemCode, TerminalDimensions};
+use outrigger_api::{ProblemCode, SHELL_ENDED, TerminalDimensions};
 use outrigger_sandbox::{
     Command, End, Error, ExecId, ExecOutcome, Execute, Input, Output, OutputSink, Sandbox, limits,
 };
@@ -59,7 +59,7 @@ fn lines() -> u16 {
 
 /// Opens a shell on a terminal in a sandbox, over a WebSocket (RFC 6455): a binary message is what
 /// is typed, or what is shown; a text message `{"cols": 80, "rows": 24}` is another size. The shell
-/// ends with the connection.
+/// ends with the connection, which is closed with the reason `the shell ended with CODE` once it ended.
 #[utoipa::path(get, path = "/v1/sandboxes/{id}/terminal",
     operation_id = "open_terminal", tag = "sandboxes",
     params(("id" = String, Path, description = "The sandbox"), TerminalQuery),
@@ -167,7 +167,7 @@ async fn serve(
 fn over(done: Result<ExecOutcome, Error>) -> (u16, String) {
     match done {
         Ok(ExecOutcome { end: End::Exited(code), .. }) => {
-            (close_code::NORMAL, format!("the shell ended with {code}"))
+            (close_code::NORMAL, format!("{SHELL_ENDED}{code}"))
         }
         Ok(ExecOutcome { end: End::Deadline, .. }) => {
             (close_code::NORMAL, "the terminal was open for a day".to_owned())

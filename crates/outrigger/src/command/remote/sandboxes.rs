@@ -14,10 +14,10 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::connection::{Remote, not_there};
-use super::sandbox_exec;
 use super::sandbox_names::{
     address, sandbox, sandbox_lines, snapshot, snapshot_lines, snapshot_object,
 };
+use super::{sandbox_exec, sandbox_shell};
 use crate::command::sandbox::context::removed;
 use crate::command::sandbox::copy;
 use crate::command::sandbox::create::Create;
@@ -62,9 +62,7 @@ pub(super) async fn execute(remote: &Remote, asked: Sandboxes) -> Outcome<u8> {
             }
             removed(&names, output)
         }
-        Sandbox::Shell { .. } => {
-            Err(not_there("a shell").hint("The page of the server has a terminal in each sandbox."))
-        }
+        Sandbox::Shell { name } => sandbox_shell::open(remote, &name).await,
         Sandbox::Cp { from, to, output } => copy::execute(remote, &from, &to, output).await,
         Sandbox::Import { .. }
         | Sandbox::Pull { .. }
