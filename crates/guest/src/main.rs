@@ -106,7 +106,7 @@ extern "C" fn main(_: libc::c_int, _: *const *const libc::c_char) -> libc::c_int
 /// Serves until its end. Gives the exit code.
 #[cfg_attr(test, expect(dead_code, reason = "tests have a main of their own"))]
 fn run() -> u8 {
-    sys::ignore_broken_pipes();
+    sys::reset_signals();
     // Whoever looks at processes sees that, however this one was executed.
     let _ = rustix::thread::set_name(NAME);
     let ended = match Role::parse(std::env::args().skip(1)) {

@@ -358,10 +358,15 @@ pub(crate) fn give_back_memory() {
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Has a write to what nobody reads fail instead of ending this program.
-pub(crate) fn ignore_broken_pipes() {
-    // SAFETY: to ignore is no function.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+/// Has signals do what they usually do, whatever whoever started the harness ignores: commands
+/// would inherit that, and no Ctrl-C would end them. A write to what nobody reads fails instead of
+/// ending this program.
+pub(crate) fn reset_signals() {
+    for signal in 1..libc::SIGSYS + 1 {
+        let action = if signal == libc::SIGPIPE { libc::SIG_IGN } else { libc::SIG_DFL };
+        // SAFETY: neither action is a function. SIGKILL and SIGSTOP stay as they are.
+        unsafe { libc::signal(signal, action) };
+    }
 }
 
 /// Asks to be killed when whoever started this program ends. After every change of

@@ -90,6 +90,20 @@ fn what_is_not_there_or_wrong_is_said() {
 }
 
 #[test]
+fn signals_that_whoever_started_it_ignores_are_not_ignored_in_a_sandbox() {
+    let world = World::new();
+    let mut shell = world.command("sh");
+    let line = "trap '' HUP INT QUIT TERM TSTP CHLD
+        outrigger() { \"$BINARY\" --data-dir \"$DATA\" sandbox \"$@\"; }
+        outrigger create work && outrigger exec work grep SigIgn /proc/self/status";
+    shell.args(["-c", line]).env("BINARY", OUTRIGGER).env("DATA", world.data());
+    let told = Ran::of(shell.output().unwrap()).expect(0).stdout;
+    let ignored = told.trim().rsplit('\t').next().unwrap();
+    let ignored = u64::from_str_radix(ignored, 16).unwrap() & 0x7fff_ffff;
+    assert_eq!(ignored, 0, "{told}");
+}
+
+#[test]
 fn files_go_in_and_come_out_as_they_were() {
     let world = World::new();
     created(&world, &["work"]);
