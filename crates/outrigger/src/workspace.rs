@@ -175,6 +175,7 @@ async fn archive(
     config: &Config,
     tree: WorkTree,
 ) -> Outcome<Result<DirectoryArchive, Error>> {
+    paths.prepare()?;
     let scratch = paths.scratch();
     let (bytes_max, files_max) = (config.workspace_bytes_max, config.workspace_files_max);
     let limits = Limits { bytes_max, files_max };

@@ -36,7 +36,7 @@ impl FileHost for Remote {
         let mut plan = UploadPlan::list(from, to, kind(self, &info, to).await?).await?;
         let (above, name) = plan.root.rsplit_once('/').unwrap_or((".", &plan.root));
         let above = if above.is_empty() { "/" } else { above };
-        let archive = nameless(&self.paths.scratch()).map_err(|error| kept(&error))?;
+        let archive = scratch(self)?;
         let archive = pack(&plan, name, archive)?;
         let path = with_query(&format!("{}/archive", address(&info)), &[("path", above)]);
         put(self, &path, archive, count).await?;
@@ -48,7 +48,7 @@ impl FileHost for Remote {
     async fn send_input(&self, (name, to): (&str, &str), count: &Arc<Count>) -> Outcome {
         let info = sandbox(self, name).await?;
         names_a_file(to, kind(self, &info, to).await?)?;
-        let mut file = nameless(&self.paths.scratch()).map_err(|error| kept(&error))?;
+        let mut file = scratch(self)?;
         io::copy(&mut io::stdin().lock(), &mut file)
             .map_err(|error| Failure::new(Kind::Usage, format!("standard input: {error}")))?;
         let path = with_query(&format!("{}/files/content", address(&info)), &[("path", to)]);
@@ -66,7 +66,7 @@ impl FileHost for Remote {
         let info = sandbox(self, name).await?;
         let kind = kind(self, &info, from).await?.ok_or_else(|| nothing_at(from))?;
         let target = CopyTarget::new(from, to)?;
-        let mut archive = nameless(&self.paths.scratch()).map_err(|error| kept(&error))?;
+        let mut archive = scratch(self)?;
         let path = with_query(&format!("{}/archive", address(&info)), &[("path", from)]);
         let store = |bytes: &[u8]| archive.write_all(bytes).map_err(|error| kept(&error));
         each_piece(self, &path, count, store).await?;
@@ -95,6 +95,12 @@ async fn kind(remote: &Remote, info: &SandboxInfo, path: &str) -> Outcome<Option
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// A file for what is on its way.
+fn scratch(remote: &Remote) -> Outcome<File> {
+    remote.paths.prepare()?;
+    nameless(&remote.paths.scratch()).map_err(|error| kept(&error))
 }
 
 /// Sends a file from its beginning.
