@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// Kills in all, over as many sessions as they take; `OUTRIGGER_TEST_KILLS` asks for more.
-const KILLS: usize = 50;
+const KILLS: usize = 100;
 /// Sessions that are killed at the same time.
 const AT_ONCE: usize = 2;
 /// Events that a process tells of before it is killed, at most: each session has more, so
