@@ -36,8 +36,7 @@ impl FileHost for Remote {
         let mut plan = UploadPlan::list(from, to, kind(self, &info, to).await?).await?;
         let (above, name) = plan.root.rsplit_once('/').unwrap_or((".", &plan.root));
         let above = if above.is_empty() { "/" } else { above };
-        let archive = scratch(self)?;
-        let archive = pack(&plan, name, archive)?;
+        let archive = pack(&plan, name, scratch(self)?)?;
         let path = with_query(&format!("{}/archive", address(&info)), &[("path", above)]);
         put(self, &path, archive, count).await?;
         plan.items.iter().filter(|item| !matches!(item, Item::Dir(_))).for_each(|_| count.file());
@@ -148,10 +147,13 @@ fn pack(plan: &UploadPlan, name: &str, archive: File) -> Outcome<File> {
                 let bytes = file.metadata().map_err(|error| kept(&error))?.len();
                 header.set_size(bytes);
                 header.set_mode(if *executable { 0o755 } else { 0o644 });
-                // What grows meanwhile is cut, what becomes shorter is filled up: there is no
-                // moment that one could mean.
-                let whole = file.take(bytes).chain(io::repeat(0)).take(bytes);
-                builder.append_data(&mut header, named(path), whole)
+                let mut whole = file.take(bytes);
+                let packed = builder.append_data(&mut header, named(path), &mut whole);
+                if packed.is_ok() && whole.limit() > 0 {
+                    let text = format!("{} became shorter while it was read", from.display());
+                    return Err(Failure::new(Kind::Conflict, text));
+                }
+                packed
             }
         }
         .map_err(|error| kept(&error))?;
@@ -180,6 +182,9 @@ fn unpack(
     for entry in entries {
         let mut entry = entry.map_err(|error| strange(&error))?;
         let path = PathBuf::from(String::from_utf8_lossy(&entry.path_bytes()).into_owned());
+        if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
+            tree.folder(above)?;
+        }
         match entry.header().entry_type() {
             EntryType::Directory => tree.folder(&path)?,
             EntryType::Symlink => {
@@ -189,19 +194,11 @@ fn unpack(
             }
             _ => {
                 let executable = is_executable(entry.header())?;
-                above(&path).map_or(Ok(()), |above| tree.folder(above))?;
                 fill(tree.file(&path, executable)?, &mut entry, count)?;
             }
         }
     }
-    for (path, ..) in &links {
-        above(path).map_or(Ok(()), |above| tree.folder(above))?;
-    }
     tree.link(links, count)
-}
-
-fn above(path: &Path) -> Option<&Path> {
-    path.parent().filter(|above| !above.as_os_str().is_empty())
 }
 
 fn is_executable(header: &Header) -> Outcome<bool> {
