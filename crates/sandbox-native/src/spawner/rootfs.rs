@@ -36,6 +36,7 @@ use self::mounts::{NODEV, NOEXEC, NOSUID, RDONLY, doing};
 use super::sys;
 use crate::limits;
 
+pub(crate) use self::disk::make_upper;
 pub(crate) use self::fuse::FuseDevice;
 pub(crate) use self::plan::{Base, LowerDir, RootPlan};
 pub(crate) use self::prepared::{PreparedRoot, folders};
@@ -152,20 +153,15 @@ impl RootPlan {
         host: &HostMounts,
     ) -> io::Result<DetachedRoot> {
         let maps = self.maps(prepared)?;
-        self.make_disk()?;
         let trees = if self.is_plain() {
+            make_disk(&self.disk_dir, self.owner, self.agent)?;
             Tree::open(&self.disk_dir.upper(), self.owner, self.agent)
                 .and_then(|tree| self.trees(&tree))
         } else {
+            make_upper(&self.disk_dir, self.owner)?;
             host.aside(|| self.trees(&self.own_tree(&maps)?.1))
         };
         Ok(DetachedRoot { trees: trees?, plan: self.clone() })
-    }
-
-    /// Makes what is missing of the sandbox's own tree.
-    fn make_disk(&self) -> io::Result<()> {
-        let owners = (self.owner, self.agent);
-        make_disk(&self.disk_dir, owners, self.is_plain())
     }
 
     /// Takes the trees out of that of the sandbox.

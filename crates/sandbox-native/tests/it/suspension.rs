@@ -231,6 +231,25 @@ async fn a_spawner_that_ends_at_any_moment_leaves_something_to_go_on_from() {
 }
 
 #[tokio::test]
+async fn a_tree_that_was_left_without_its_owner_is_given_to_it() {
+    let world = world().await;
+    let sandbox = world.sandbox("one").await;
+    assert_eq!(says(&*sandbox, "echo kept > kept").await, "");
+    let disk = world.state.path().join("state/sandboxes/one");
+    let owner = || std::os::unix::fs::MetadataExt::uid(&disk.join("upper").metadata().unwrap());
+    let before = owner();
+    // As by a spawner that ended between the two.
+    std::fs::create_dir(disk.join("blank")).unwrap();
+    for name in ["first", "second"] {
+        let snapshots = world.native.snapshots().unwrap();
+        snapshots.take(&sandbox_id("one"), &snapshot_id(name)).await.unwrap();
+        assert_eq!(owner(), before);
+        let again = world.sandbox("one").await;
+        assert_eq!(says(&*again, "cat kept; touch new; stat -c %u new").await, "kept\n1000\n");
+    }
+}
+
+#[tokio::test]
 async fn an_idle_sandbox_goes_cold_and_a_used_one_does_not() {
     let world = world().await;
     let lifetime = Lifetime { idle_ms_max: Some(5_000), age_ms_max: None };

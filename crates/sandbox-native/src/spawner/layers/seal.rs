@@ -12,9 +12,10 @@ use outrigger_sandbox::{Isolation, SandboxId};
 use super::LayerRecord;
 use super::layer::Layer;
 use crate::spawner::lifecycle::disk_record::DiskRecord;
-use crate::spawner::lifecycle::sandboxes::{Sandboxes, make_upper};
+use crate::spawner::lifecycle::sandboxes::Sandboxes;
 use crate::spawner::lifecycle::suspend_record::SuspendRecord;
 use crate::spawner::record::Durability;
+use crate::spawner::rootfs::make_upper;
 use crate::spawner::store::private;
 use crate::spawner::tree::fingerprint::{self, Fingerprint};
 

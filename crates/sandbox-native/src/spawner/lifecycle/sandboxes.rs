@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -15,7 +14,7 @@ use outrigger_sandbox::{
     CreateOutcome, DiskOrigin, Error, Generation, Isolation, LifecycleState, ListedSandbox,
     SandboxId, SnapshotId,
 };
-use rustix::fs::{Gid, Timespec, Timestamps, Uid};
+use rustix::fs::{Timespec, Timestamps};
 
 use super::disk_record::{DiskRecord, now_ms};
 use super::kill_retry::KillRetries;
@@ -382,7 +381,6 @@ impl Sandboxes {
             // Made at its start, while its process takes time for other things.
             return Ok((ids, lowers));
         }
-        make_upper(disk_dir, ids.guest())?;
         private(&disk_dir.work())?;
         for lower in &mut lowers {
             lower.first_id = lower.first_id.filter(|first| *first != ids.guest());
@@ -477,17 +475,4 @@ impl Sandboxes {
     pub(crate) fn has_state(&self) -> bool {
         self.store.socket().exists()
     }
-}
-
-/// Makes the tree of a disk that stands on layers, whose top directory is what is seen
-/// as that of all of them.
-pub(crate) fn make_upper(disk_dir: &DiskDir, owner: u32) -> io::Result<()> {
-    let upper = disk_dir.upper();
-    match fs::create_dir(&upper) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        made => made?,
-    }
-    fs::set_permissions(&upper, fs::Permissions::from_mode(0o755))?;
-    rustix::fs::chown(&upper, Some(Uid::from_raw(owner)), Some(Gid::from_raw(owner)))?;
-    Ok(())
 }

@@ -5,7 +5,7 @@
 //! through a link. Runs only while no process of the sandbox does.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{
@@ -111,41 +111,44 @@ impl Tree {
         doing("open", path, open(OFlags::PATH))
     }
 
-    /// Makes what is missing of the parts. Those of the user of commands are given to it.
+    /// Makes what is missing of the parts. Those with one owner are given to it.
     pub(super) fn complete(&self) -> io::Result<()> {
-        for (part, mode) in DISK {
-            let dir = self.directory(part, mode, self.agent)?;
+        let parts = DISK.map(|(part, mode)| (part, mode, self.agent));
+        for (part, mode, owner) in parts.into_iter().chain([(OUTPUT, 0o755, self.owner)]) {
+            let dir = self.directory(part, mode, owner)?;
             let own = mode == 0o755;
-            if own && doing("look at", part, fstat(&dir))?.st_uid != self.agent {
-                let (uid, gid) = (Uid::from_raw(self.agent), Gid::from_raw(self.agent));
+            if own && doing("look at", part, fstat(&dir))?.st_uid != owner {
+                let (uid, gid) = (Uid::from_raw(owner), Gid::from_raw(owner));
                 let given = chownat(&dir, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH);
                 doing("give away", part, given)?;
             }
         }
-        self.directory(OUTPUT, 0o755, self.owner).map(drop)
+        Ok(())
     }
 }
 
-/// Makes a new tree, with the parts or empty: one that is laid over others gets what
-/// they lack at its start. Of a tree that is there, what is missing is made.
-pub(super) fn make_disk(
-    disk_dir: &DiskDir,
-    (owner, agent): (u32, u32),
-    parts: bool,
-) -> io::Result<()> {
+/// Makes a new tree with the parts. Of one that is there, what is missing is made.
+pub(super) fn make_disk(disk_dir: &DiskDir, owner: u32, agent: u32) -> io::Result<()> {
     let (upper, unowned) = (&disk_dir.upper(), &disk_dir.unowned());
-    if !parts {
-        return match without_umask(|| make(CWD, upper, 0o755, owner)) {
-            Err(Errno::EXIST) => Ok(()),
-            made => doing("make", upper, made),
-        };
-    }
     if upper.exists() {
         // It may have been left half made.
         return without_umask(|| Tree::open(upper, owner, agent)?.complete());
     }
     lay(unowned)?;
     hand_over(unowned, owner, agent)?;
+    doing("name", upper, std::fs::rename(unowned, upper))
+}
+
+/// Makes the tree of a disk that stands on layers, where it is missing: one empty
+/// directory, which is seen as the top of all of them. It has its name when it is its
+/// owner's, who is taken for that of all that the tree will hold.
+pub(crate) fn make_upper(disk_dir: &DiskDir, owner: u32) -> io::Result<()> {
+    let (upper, unowned) = (&disk_dir.upper(), &disk_dir.unowned());
+    if upper.exists() {
+        return Ok(());
+    }
+    without_umask(|| make_dir(CWD, unowned, 0o755))?;
+    doing("give away", unowned, give(CWD, unowned, owner))?;
     doing("name", upper, std::fs::rename(unowned, upper))
 }
 
@@ -156,20 +159,20 @@ fn laid() -> impl Iterator<Item = (&'static str, bool, u32)> {
     others.into_iter().chain(DISK.map(|(part, mode)| (part, true, mode)))
 }
 
-/// Makes a tree with the parts, of the spawner's own. What is there of it already is fine.
-fn lay(unowned: &Path) -> io::Result<()> {
-    let make = |dir: BorrowedFd<'_>, path: &Path, mode| match mkdirat(
-        dir,
-        path,
-        Mode::from_raw_mode(mode),
-    ) {
+/// Makes a directory of the spawner's own, unless it is there already.
+fn make_dir(dir: impl AsFd, path: &Path, mode: u32) -> io::Result<()> {
+    match mkdirat(dir, path, Mode::from_raw_mode(mode)) {
         Err(Errno::EXIST) => Ok(()),
         made => doing("make", path, made),
-    };
+    }
+}
+
+/// Makes a tree with the parts, of the spawner's own. What is there of it already is fine.
+fn lay(unowned: &Path) -> io::Result<()> {
     without_umask(|| {
-        make(CWD, unowned, 0o755)?;
+        make_dir(CWD, unowned, 0o755)?;
         let top = doing("open", unowned, open(CWD, unowned))?;
-        laid().try_for_each(|(part, _, mode)| make(top.as_fd(), Path::new(part), mode))
+        laid().try_for_each(|(part, _, mode)| make_dir(&top, Path::new(part), mode))
     })
 }
 
