@@ -87,9 +87,9 @@ impl Fault {
             401 | 403 => ModelFault::Auth,
             // Gemini's way to say it.
             400 if said.refuses_the_key() => ModelFault::Auth,
-            429 | OVERLOADED => ModelFault::RateLimited,
-            // It says itself when it takes more.
-            503 if retry_after.is_some() => ModelFault::RateLimited,
+            // The last means "for now" (RFC 9110, 15.6.4), as a server says that is too busy
+            // or still loads its model.
+            429 | OVERLOADED | 503 => ModelFault::RateLimited,
             _ if retried => ModelFault::Unavailable,
             413 => ModelFault::ContextTooLong,
             _ if said.context_too_long() => ModelFault::ContextTooLong,
@@ -280,9 +280,11 @@ mod tests {
         for status in [429, 503, 529] {
             assert_eq!(asked(status, wait), (ModelFault::RateLimited, Some(300_000)), "{status}");
         }
-        assert_eq!(asked(529, None), (ModelFault::RateLimited, Some(0)));
+        for status in [503, 529] {
+            assert_eq!(asked(status, None), (ModelFault::RateLimited, Some(0)), "{status}");
+        }
         // Of one that is down nobody knows whether it comes back.
-        assert_eq!(asked(503, None), (ModelFault::Unavailable, None));
+        assert_eq!(asked(500, None), (ModelFault::Unavailable, None));
         assert_eq!(asked(502, wait), (ModelFault::Unavailable, None));
     }
 

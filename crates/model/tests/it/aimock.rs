@@ -153,7 +153,7 @@ async fn errors_end_as_their_status_says() {
         for (task, fault, retries) in [
             ("wrong", ModelFault::Invalid, 0),
             ("too long", ModelFault::ContextTooLong, 0),
-            ("down", ModelFault::Unavailable, 5),
+            ("down", ModelFault::RateLimited, 5),
         ] {
             let ended = aimock.call(api, task, None, hasty()).await;
             let error = ended.outcome.unwrap_err();
