@@ -18,6 +18,7 @@ mod observation;
 mod opening;
 mod sandboxes;
 mod secrets;
+mod service_manager;
 mod sign_in;
 mod skills;
 mod triggers;
@@ -32,6 +33,7 @@ use serde_json::json;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -51,6 +53,7 @@ use log::{LogFormat, ServerLog};
 use observation::Observation;
 use sandboxes::PersonSandboxes;
 use secrets::HostSecrets;
+use service_manager::ServiceManager;
 use sign_in::HostLogins;
 use skills::ServedSkills;
 use triggers::Triggers;
@@ -90,8 +93,11 @@ pub(crate) struct Serve {
     /// It listens there already.
     #[arg(skip)]
     listener: Option<TcpListener>,
+    #[arg(skip)]
+    manager: ServiceManager,
 }
 
+const GRACE: Duration = Duration::from_millis(crate::limits::SERVE_GRACE_MS_MAX);
 const ENDS: &str = "  ending; sessions that run go on with the next `outrigger serve`";
 
 /// Lets this process have as many descriptors as many sessions need: a shell allows 1,024 at
@@ -138,6 +144,7 @@ impl Serve {
             .set_nonblocking(true)
             .map_err(|error| Failure::from_error(Kind::Storage, &error))?;
         self.listener = Some(listener);
+        self.manager = ServiceManager::of_environment();
         allow_files();
         Ok(())
     }
@@ -159,8 +166,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let log = ServerLog::new(asked.log_format, asked.output);
     let origins = asked.origins(listener.local_addr().map_err(failed)?);
     let context = Arc::new(context(paths, &asked, &origins, (&screen, log)).await?);
-    let store = &context.store;
-    let feed = Feed::default();
+    let (store, feed) = (&context.store, Feed::default());
     let notices = store.database.serve();
     let engine = compose::clerk(paths, &context.config, store)?.with_feed(feed.clone());
     let (jobs, queue) = jobs::jobs();
@@ -181,6 +187,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         store: paths.harness().to_owned(),
         database: paths.database().clone(),
         host: Arc::new(host.clone()),
+        uploads: Arc::new(host.clone()),
         agents: Arc::new(agents),
         skills: Arc::new(ServedSkills::new(Arc::clone(&context))),
         changes: Arc::clone(&disks) as _,
@@ -203,10 +210,10 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
     let stopped = async {
         told_to_end.await;
         log.note(Tone::Detail, ENDS);
+        asked.manager.stopping();
         let _ = end.send(true);
         // A request that does not end in time ends with the process.
-        let grace = std::time::Duration::from_millis(crate::limits::SERVE_GRACE_MS_MAX);
-        tokio::time::sleep(grace).await;
+        tokio::time::sleep(GRACE).await;
     };
     let whole = async {
         tokio::select! {
@@ -283,6 +290,7 @@ async fn link(store: &compose::Store, origins: &Origins) -> Outcome<String> {
 }
 
 fn tell(log: ServerLog, asked: &Serve, origins: &Origins, link: &str) -> Outcome {
+    asked.manager.ready();
     if asked.output.json.is_some() {
         let object = json!({ "type": "serving", "url": origins.first(), "link": link });
         return show::line(&object);

@@ -5,7 +5,9 @@ use crate::serve::Served;
 use crate::support::{Turn, World, shell, until};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use serde_json::{Value, json};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::time::Duration;
 
 /// Of the key that the collector wants.
 const KEY: &str = "otlp-k3y-0123456789-abcdefghij";
@@ -259,4 +261,23 @@ fn each_line_of_the_log_is_an_object_and_a_request_is_known_by_its_id() {
     for said in SAID.iter().chain(&["token=secret"]) {
         assert!(!log.contains(said), "{said} is in the log: {log}");
     }
+}
+
+#[test]
+fn a_service_manager_is_told_when_it_serves_and_when_it_ends() {
+    let world = World::new();
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let script = world.script(&[]);
+    let path: &'static str = world.path("notify").display().to_string().leak();
+    let manager = UnixDatagram::bind(path).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let told = || {
+        let mut state = [0; 64];
+        let length = manager.recv(&mut state).unwrap();
+        String::from_utf8_lossy(&state[..length]).into_owned()
+    };
+    let mut served = Served::with(world, &dir, &script, vec![("NOTIFY_SOCKET", path)].leak());
+    assert_eq!(told(), "READY=1");
+    served.stop();
+    assert_eq!(told(), "STOPPING=1");
 }
