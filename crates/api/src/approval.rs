@@ -32,7 +32,9 @@ pub struct ApprovalInfo {
     pub expires_ms: Option<u64>,
     /// Whether it changes a file, so that what it would change has to be looked at first.
     pub changes_file: bool,
-    /// What it would change, if that was asked for and it changes a file.
+    /// What it would change, if that was asked for and it changes a file. Nothing where the session
+    /// has no sandbox yet, or its file is not as the call needs it: then the arguments are all that
+    /// there is to look at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<ApprovalPreview>,
 }

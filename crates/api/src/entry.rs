@@ -219,6 +219,47 @@ pub struct RevertEntry {
     pub to: u64,
 }
 
+/// Destroys the content of versions for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedactEntry {
+    /// The file.
+    pub path: String,
+    /// Only this version; all of them if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+    /// What becomes of versions that are no copies and still have a part of it, because they were
+    /// edited. If absent and there are any, nothing is destroyed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derived: Option<DerivedVersions>,
+    /// What whoever asks for it later is told.
+    pub why: String,
+}
+
+/// What becomes of versions that have a part of what is destroyed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DerivedVersions {
+    /// They stay.
+    Leave,
+    /// They are destroyed as well.
+    Destroy,
+}
+
+/// What was destroyed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RedactedEntry {
+    /// The versions that lost their content, copies elsewhere among them.
+    pub data: Vec<EntryVersion>,
+    /// And so many that the person does not see.
+    pub unseen: u64,
+    /// Others read the store just now: the last bytes go when they are done.
+    pub lingers: bool,
+    /// The proposal that somebody has to accept first; then nothing is destroyed yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<u64>,
+}
+
 /// What a change made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChangedEntry {

@@ -50,9 +50,9 @@ pub use changes::{
 pub use checkpoint::{CheckpointInfo, CheckpointList, ForkSession, RewindSession};
 pub use egress::{EgressInfo, EgressList};
 pub use entry::{
-    ChangedEntry, EntryBlame, EntryContent, EntryDiff, EntryHistory, EntryHit, EntryHits,
-    EntryInfo, EntryLine, EntryList, EntryRedaction, EntryVersion, EntryVersionState, EntryVia,
-    RevertEntry, WriteEntry,
+    ChangedEntry, DerivedVersions, EntryBlame, EntryContent, EntryDiff, EntryHistory, EntryHit,
+    EntryHits, EntryInfo, EntryLine, EntryList, EntryRedaction, EntryVersion, EntryVersionState,
+    EntryVia, RedactEntry, RedactedEntry, RevertEntry, WriteEntry,
 };
 pub use event::{
     ApprovalKind, EffectKind, EffectOutcome, EventKind, EventList, HostFlow, MessageAuthor,
@@ -88,8 +88,8 @@ pub use session::{
     SessionInfo, SessionLimits, SessionList, UsageInfo,
 };
 pub use share::{
-    GroupInfo, PeopleList, PersonInfo, PresenceFrame, ServerRights, SessionRights, ShareAccess,
-    ShareInfo,
+    GroupInfo, PeopleList, PersonInfo, PresenceFrame, RemovedFrame, ServerRights, SessionRights,
+    ShareAccess, ShareInfo,
 };
 pub use skill::{SkillInfo, SkillList, SkillStanding};
 pub use stream::{LiveFrame, LiveKind};

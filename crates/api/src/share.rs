@@ -33,6 +33,9 @@ pub struct SessionRights {
     pub speak: bool,
     /// Write back its changes, fork it, take it back, end it, share it.
     pub manage: bool,
+    /// Remove it for good, once it is over.
+    #[serde(default)]
+    pub remove: bool,
     /// Answer what it asks.
     pub answer: bool,
 }
@@ -48,6 +51,13 @@ pub struct ServerRights {
     pub administer: bool,
     /// See the sessions of everybody.
     pub audit: bool,
+}
+
+/// A session that was removed for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RemovedFrame {
+    /// Its name.
+    pub session: String,
 }
 
 /// Who has a session open.

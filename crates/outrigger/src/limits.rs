@@ -274,6 +274,10 @@ pub(crate) const SERVE_BEGIN_AT_ONCE: usize = 16;
 pub(crate) const SERVE_JOBS_MAX: usize = 1_024;
 /// How often a server looks for sessions that are to be driven and that nobody drives.
 pub(crate) const SERVE_DUE_LOOK_MS: u64 = 1_000;
+/// How long the removal of a session waits until a server lets go of it that has just answered.
+pub(crate) const SERVE_REMOVE_WAIT_MS: u64 = 10_000;
+/// How often it looks whether the server has.
+pub(crate) const SERVE_REMOVE_LOOK_MS: u64 = 50;
 /// How long a server that died may take to come back before another one takes up its sessions.
 pub(crate) const SERVE_RETURN_MS: u64 = 4_000;
 /// From asking what a session that works has changed until what was kept of it is shown instead,

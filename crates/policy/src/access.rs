@@ -37,6 +37,8 @@ pub enum AccessAction {
     Answer,
     /// Write back its changes, fork it, take it back, end it, share it.
     Manage,
+    /// Remove it for good, once it is over.
+    Remove,
     /// Begin a session.
     Start,
     /// Change memory and skills, and accept what is proposed for them.
@@ -47,11 +49,12 @@ pub enum AccessAction {
 
 impl AccessAction {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::View,
         Self::Speak,
         Self::Answer,
         Self::Manage,
+        Self::Remove,
         Self::Start,
         Self::WriteMemory,
         Self::Administer,
@@ -65,6 +68,7 @@ impl AccessAction {
             Self::Speak => "speak",
             Self::Answer => "answer",
             Self::Manage => "manage",
+            Self::Remove => "remove",
             Self::Start => "start",
             Self::WriteMemory => "write_memory",
             Self::Administer => "administer",
@@ -282,7 +286,7 @@ mod tests {
             uli none: start write_memory
             uli read: view start write_memory
             uli take_part: view speak answer start write_memory
-            uli owner: view speak answer manage start write_memory
+            uli owner: view speak answer manage remove start write_memory
             vic none: 
             vic read: view
             vic take_part: view
@@ -290,19 +294,19 @@ mod tests {
             ann none: view answer start write_memory
             ann read: view answer start write_memory
             ann take_part: view speak answer start write_memory
-            ann owner: view speak answer manage start write_memory
+            ann owner: view speak answer manage remove start write_memory
             abe none: view start write_memory
             abe read: view start write_memory
             abe take_part: view speak answer start write_memory
-            abe owner: view speak answer manage start write_memory
+            abe owner: view speak answer manage remove start write_memory
             lea none: start write_memory administer
             lea read: view start write_memory administer
             lea take_part: view speak answer start write_memory administer
-            lea owner: view speak answer manage start write_memory administer
+            lea owner: view speak answer manage remove start write_memory administer
             local none: start write_memory administer
             local read: view start write_memory administer
             local take_part: view speak answer start write_memory administer
-            local owner: view speak answer manage start write_memory administer
+            local owner: view speak answer manage remove start write_memory administer
         "#]]
         .assert_eq(&table(&rules));
     }

@@ -86,6 +86,7 @@ impl Server {
         let rights = SessionRights {
             speak: may(AccessAction::Speak),
             manage: may(AccessAction::Manage),
+            remove: may(AccessAction::Remove),
             answer: may(AccessAction::Answer),
         };
         Ok(Some(SessionInfo { rights, ..info.clone() }))
@@ -98,6 +99,7 @@ pub(crate) fn denied(action: AccessAction) -> RequestError {
         AccessAction::Speak => "speak in this session",
         AccessAction::Answer => "answer what this session asks",
         AccessAction::Manage => "write back, fork, take back, end or share this, nor drive it",
+        AccessAction::Remove => "remove this session",
         AccessAction::Start => "begin sessions or make sandboxes",
         AccessAction::WriteMemory => "change memory",
         AccessAction::Administer => "administer this: secrets, and what may be spent",
@@ -107,6 +109,9 @@ pub(crate) fn denied(action: AccessAction) -> RequestError {
             "Whose session it is can share it, to take part."
         }
         AccessAction::View | AccessAction::Manage => "Ask the person whose it is.",
+        AccessAction::Remove => {
+            "Whose session it is can, unless the rules of access keep everything here."
+        }
         AccessAction::Start | AccessAction::WriteMemory | AccessAction::Administer => {
             "Roles are groups of `policy.people`: ask who runs this server."
         }

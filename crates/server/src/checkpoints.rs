@@ -12,6 +12,7 @@ use crate::headers::Idempotency;
 use crate::input::{Body, Name};
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
+use crate::request_keys::key_of;
 use crate::{RequestError, Server, sessions};
 
 /// The checkpoints of a session, the oldest first.
@@ -49,8 +50,11 @@ pub(crate) async fn fork(
     Body(asked): Body<ForkSession>,
 ) -> Result<Response, RequestError> {
     let session = server.session(&person, &session, AccessAction::Manage).await?;
+    let request = (session.as_str(), &asked);
+    let keyed = server.keys.keyed(&person.name, ("sessions", key_of(&headers)?), &request)?;
     let into = sessions::named(&person, &headers);
     server.parts.disks.fork(&session, asked.at.map(Seq), &into, &person.name).await?;
+    keyed.done(&server.keys);
     let info = server.shown(&person, &into).await?;
     let location = format!("/v1/sessions/{into}");
     Ok((StatusCode::CREATED, [("location", location)], Json(info)).into_response())

@@ -7,7 +7,7 @@ use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt, stream};
 use outrigger_agent::Seq;
 use outrigger_api::limits::{LAST_EVENTS_MAX, WAIT_SECONDS_MAX};
-use outrigger_api::{EventList, PresenceFrame, SessionEvent};
+use outrigger_api::{EventList, PresenceFrame, RemovedFrame, SessionEvent};
 use outrigger_policy::AccessAction;
 use serde::Deserialize;
 use std::convert::Infallible;
@@ -140,24 +140,27 @@ pub(crate) async fn follow(
     let standing = updates(&server).await?.filter_map(move |update| {
         // Everybody hears of every session.
         let info = match update {
-            Update::Session(info) if info.id == ours => Some(info),
-            Update::Session(_) | Update::Approvals => None,
+            Update::Session(info) if info.id == ours => Some(Some(info)),
+            Update::Removed(info) if info.id == ours => Some(None),
+            Update::Session(_) | Update::Removed(_) | Update::Approvals => None,
         };
         let told = info.is_some().then(|| told.clone());
         async move {
             let ((server, person), info) = (told?, info?);
+            // It ends when there is no such session any more.
+            let Some(info) = info else { return Some(None) };
             let told = server.told(&*server.rights(&person).ok()?, &info).await.ok()??;
-            Some(named("session", &told))
+            Some(Some(named("session", &told)))
         }
     });
     let presence = stream::unfold(present, async |mut present| {
         let people = present.next().await?;
-        Some((named("presence", &PresenceFrame { people }), present))
+        Some((Some(named("presence", &PresenceFrame { people })), present))
     });
     // It ends when there are no more events.
     let events = events.map(Some).chain(stream::iter([None]));
     let first = stream::iter([Some(named("session", &standing_now))]);
-    let beside = stream::select(standing, presence).map(Some);
+    let beside = stream::select(standing, presence);
     let all = first.chain(stream::select(events, beside));
     Ok(sse(all.take_while(|frame| std::future::ready(frame.is_some())).filter_map(async |it| it)))
 }
@@ -183,7 +186,8 @@ async fn updates(
 }
 
 /// Follows all sessions: `event: session` has a `SessionInfo` that stands otherwise than before,
-/// `event: approvals` an `ApprovalList` where what waits may be otherwise.
+/// `event: removed` the name of one that is no more, `event: approvals` an `ApprovalList` where
+/// what waits may be otherwise.
 #[utoipa::path(get, path = "/v1/updates",
     operation_id = "follow_updates", tag = "sessions", responses(
     (status = 200, body = String, content_type = "text/event-stream"),
@@ -200,6 +204,10 @@ pub(crate) async fn all(
                 Update::Session(info) => {
                     let told = server.told(&*server.rights(&person).ok()?, &info).await.ok()??;
                     Some(named("session", &told))
+                }
+                Update::Removed(info) => {
+                    server.told(&*server.rights(&person).ok()?, &info).await.ok()??;
+                    Some(named("removed", &RemovedFrame { session: info.id.clone() }))
                 }
                 Update::Approvals => {
                     let waiting = waiting(&server, &person).await.ok()?;

@@ -7,7 +7,9 @@ use utoipa::IntoParams;
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "it is a description")]
 pub(crate) struct Idempotency {
-    /// The same key makes or says one thing, however often it comes.
+    /// The same key makes or says one thing, however often it comes. Another request under the key
+    /// of one before is refused (409), as far as the server remembers: 10,000 keys, and none from
+    /// before it was restarted.
     #[param(rename = "Idempotency-Key")]
     key: Option<String>,
 }

@@ -41,6 +41,28 @@ pub trait SessionHost: Send + Sync + Debug {
         request: CreateSession,
     ) -> Result<(), RequestError>;
 
+    /// Something was appended to a session: it is driven until it waits again, here unless
+    /// another process does. Safe to call at any time.
+    ///
+    /// # Errors
+    /// What keeps it from being driven.
+    async fn wake(&self, session: &SessionId) -> Result<(), RequestError>;
+
+    /// Whether anybody drives a session whose turn runs.
+    async fn is_driven(&self, session: &SessionId) -> bool;
+
+    /// Removes a session that is over, with those below it: journals, disks, patches. The log
+    /// of the store says that they were removed.
+    ///
+    /// # Errors
+    /// Where it has something to do yet, somebody drives it, or a disk can't be deleted; then it
+    /// is there as before.
+    async fn remove(&self, session: &SessionId) -> Result<(), RequestError>;
+}
+
+/// Takes directories that people send.
+#[async_trait]
+pub trait UploadHost: Send + Sync + Debug {
     /// Makes room for a directory that a person sends.
     ///
     /// # Errors
@@ -52,16 +74,6 @@ pub trait SessionHost: Send + Sync + Debug {
     /// # Errors
     /// Where it is no archive of a directory, or one that is too large; then it is gone.
     async fn end_upload(&self, id: &str) -> Result<UploadedWorkspace, RequestError>;
-
-    /// Something was appended to a session: it is driven until it waits again, here unless
-    /// another process does. Safe to call at any time.
-    ///
-    /// # Errors
-    /// What keeps it from being driven.
-    async fn wake(&self, session: &SessionId) -> Result<(), RequestError>;
-
-    /// Whether anybody drives a session whose turn runs.
-    async fn is_driven(&self, session: &SessionId) -> bool;
 }
 
 /// A directory that is being sent.

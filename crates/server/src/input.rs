@@ -8,7 +8,7 @@ use futures_util::{Stream, StreamExt as _};
 use outrigger_api::ProblemCode;
 use serde::de::DeserializeOwned;
 
-use crate::RequestError;
+use crate::{RequestError, limits};
 
 /// The body: an object in JSON.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -19,21 +19,52 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, RequestError> {
         let (parts, body) = request.into_parts();
         let whole = Bytes::from_request(Request::from_parts(parts.clone(), body), state).await;
-        let bytes = whole.map_err(|it| refused(it.status(), &it.body_text()))?;
+        let bytes = whole.map_err(|it| unread(it.status(), &it.body_text()))?;
+        if bytes.is_empty() {
+            return Err(refused(
+                "it is empty; where nothing has to be said it is `{}`, with `Content-Type: application/json`",
+            ));
+        }
         // A list of the values of its fields would be read as well, which no contract says.
         if bytes.trim_ascii_start().starts_with(b"[") {
-            return Err(refused(StatusCode::BAD_REQUEST, "it is a list, and no object"));
+            return Err(refused("it is a list, and no object"));
         }
         let request = Request::from_parts(parts, bytes.into());
         let read = Json::<T>::from_request(request, state).await;
-        read.map(|Json(body)| Self(body)).map_err(|it| refused(it.status(), &it.body_text()))
+        read.map(|Json(body)| Self(body)).map_err(|it| refused(&plain(&it.body_text())))
     }
 }
 
-fn refused(status: StatusCode, why: &str) -> RequestError {
-    let is_large = status == StatusCode::PAYLOAD_TOO_LARGE;
-    let code = if is_large { ProblemCode::TooLarge } else { ProblemCode::InvalidRequest };
-    RequestError::new(code, format!("the body: {why}"))
+fn refused(why: &str) -> RequestError {
+    RequestError::new(ProblemCode::InvalidRequest, format!("the body: {why}"))
+}
+
+fn unread(status: StatusCode, why: &str) -> RequestError {
+    if status != StatusCode::PAYLOAD_TOO_LARGE {
+        return refused(why);
+    }
+    let text = format!("the body: {} MiB of JSON are the most", limits::REQUEST_BYTES_MAX >> 20);
+    RequestError::new(ProblemCode::TooLarge, text)
+        .hint("Files go into a sandbox by `files/content` and `archive`, which take more.")
+}
+
+/// What is wrong with a value, in words that name no type of ours.
+fn plain(told: &str) -> String {
+    const BEFORE: [&str; 4] = [
+        "Failed to deserialize the JSON body into the target type: ",
+        "Failed to parse the request body as JSON: ",
+        "Failed to deserialize query string: ",
+        "Expected request with ",
+    ];
+    let told = match BEFORE.iter().find_map(|before| told.strip_prefix(before)) {
+        Some(header) if told.starts_with(BEFORE[3]) => format!("say that it is JSON, by {header}"),
+        Some(rest) => rest.to_owned(),
+        None => told.to_owned(),
+    };
+    let whole = ["u64", "u32", "u16", "usize", "i64", "nonzero u32"];
+    whole.iter().fold(told, |told, name| {
+        told.replace(&format!("expected {name}"), "expected a whole number")
+    })
 }
 
 /// A body that is not read whole: its pieces as they come, of at most so many bytes.
@@ -64,7 +95,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, RequestError> {
         let read = Query::<T>::from_request_parts(parts, state).await;
         read.map(|Query(asked)| Self(asked))
-            .map_err(|it| RequestError::new(ProblemCode::InvalidRequest, it.body_text()))
+            .map_err(|it| RequestError::new(ProblemCode::InvalidRequest, plain(&it.body_text())))
     }
 }
 

@@ -24,6 +24,10 @@ pub const LINK_MS_MAX: u64 = 15 * 60 * 1_000;
 pub const BROWSER_MS_MAX: u64 = 30 * 24 * 3_600 * 1_000;
 /// From its making on, a program's key is good where nobody says for how long.
 pub const BEARER_MS_DEFAULT: u64 = 90 * 24 * 3_600 * 1_000;
+/// Versions that are named where others have a part of what is to be destroyed.
+pub const RELATED_NAMED_MAX: usize = 10;
+/// Keys of requests that are kept with what was asked for under them.
+pub const REQUEST_KEYS_MAX: usize = 10_000;
 /// Names with which a session is shared at most.
 pub const SHARES_MAX: usize = 50;
 /// A stream ends after so long, and whoever follows begins again where it was.

@@ -36,6 +36,8 @@ async fn look(parts: &Services) -> Result<Vec<(SessionRow, Look)>, RequestError>
 pub(crate) enum Update {
     /// A session stands otherwise.
     Session(Arc<SessionInfo>),
+    /// A session was removed; this is how it stood.
+    Removed(Arc<SessionInfo>),
     /// What waits is otherwise. Everybody looks what of it is for them.
     Approvals,
 }
@@ -196,6 +198,7 @@ impl Listing {
             let Ok(rows) = look(parts).await else { continue };
             let now = rows.iter().map(|(row, now)| (row.session.clone(), *now)).collect();
             let before: HashMap<SessionId, Look> = std::mem::replace(looked, now);
+            self.tell_removed(parts, before.keys().filter(|was| !looked.contains_key(was))).await;
             let mut asks = false;
             for (row, now) in rows {
                 let before = before.get(&row.session);
@@ -210,6 +213,17 @@ impl Listing {
             }
             if asks {
                 drop(self.updates.send(Update::Approvals));
+            }
+        }
+    }
+
+    /// Tells which of these are no more. The others are only none of the newest.
+    async fn tell_removed(&self, parts: &Services, missed: impl Iterator<Item = &SessionId>) {
+        for session in missed {
+            let Ok(None) = parts.journal.session(session).await else { continue };
+            let was = self.known().remove(session);
+            if let Some(ListedSession { info, .. }) = was {
+                drop(self.updates.send(Update::Removed(info)));
             }
         }
     }

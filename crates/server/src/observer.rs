@@ -21,6 +21,8 @@ pub struct AnsweredRequest {
     pub person: Option<String>,
     /// The session that it was about.
     pub session: Option<SessionId>,
+    /// What is wrong in the server (500).
+    pub fault: Option<String>,
 }
 
 /// How many spans were sent to a collector.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentCatalog, LoginProvider, Observer, SandboxEgress, SandboxHost, SecretStore, SessionChanges,
-    SessionDisks, SessionHost, SkillCatalog, SnapshotStore,
+    SessionDisks, SessionHost, SkillCatalog, SnapshotStore, UploadHost,
 };
 
 /// What a server is made of.
@@ -35,6 +35,8 @@ pub struct Services {
     pub database: DatabaseAddress,
     /// Opens and drives sessions.
     pub host: Arc<dyn SessionHost>,
+    /// Takes directories that people send.
+    pub uploads: Arc<dyn UploadHost>,
     /// Knows the agents.
     pub agents: Arc<dyn AgentCatalog>,
     /// Knows the skills.

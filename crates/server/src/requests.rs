@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use outrigger_agent::SessionId;
-use outrigger_api::ProblemDetails;
+use outrigger_api::{ProblemCode, ProblemDetails};
 use std::time::Instant;
 
 use crate::Server;
@@ -34,16 +34,18 @@ pub(crate) async fn observe(
     let extensions = response.extensions_mut();
     let person = extensions.remove::<Person>().map(|person| person.name);
     let session = extensions.remove::<SessionId>().or(named);
+    let mut fault = None;
     if let Some(mut problem) = extensions.remove::<ProblemDetails>() {
         problem.request_id = Some(id.clone());
         *response.body_mut() = Body::from(serde_json::to_vec(&problem).unwrap_or_default());
+        fault = (problem.code == ProblemCode::Internal).then_some(problem.detail);
     }
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let status = response.status().as_u16();
-    let request = AnsweredRequest { id, method, route, status, took_ms, person, session };
+    let request = AnsweredRequest { id, method, route, status, took_ms, person, session, fault };
     server.parts.observer.answered(&request);
     response
 }

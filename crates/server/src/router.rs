@@ -16,8 +16,8 @@ use crate::page::Files;
 use crate::sandboxes::{execs, snapshots};
 use crate::{
     RequestError, Server, agents, approvals, audit, budgets, changes, checkpoints, device, egress,
-    events, files, journal, limits, login, memory, metrics, page, people, proposals, requests,
-    rules, sandboxes, secrets, sessions, sign_in, skills, workspaces,
+    events, files, journal, limits, login, memory, metrics, page, people, proposals, redaction,
+    requests, rules, sandboxes, secrets, sessions, sign_in, skills, workspaces,
 };
 
 /// What stands above the generated parts of the document.
@@ -31,6 +31,7 @@ use crate::{
         outrigger_api::SessionEvent,
         outrigger_api::LiveFrame,
         outrigger_api::PresenceFrame,
+        outrigger_api::RemovedFrame,
         outrigger_api::ApprovalList,
         outrigger_api::OutputFrame,
         outrigger_api::ProblemDetails,
@@ -60,7 +61,7 @@ fn api() -> OpenApiRouter<Server> {
     OpenApiRouter::with_openapi(Head::openapi())
         .routes(routes!(sessions::server))
         .routes(routes!(sessions::list, sessions::create))
-        .routes(routes!(sessions::one))
+        .routes(routes!(sessions::one, sessions::remove))
         .routes(routes!(sessions::say))
         .routes(routes!(sessions::interrupt))
         .routes(routes!(sessions::resume))
@@ -87,6 +88,7 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(memory::list))
         .routes(routes!(memory::content, memory::write, memory::remove))
         .routes(routes!(memory::revert))
+        .routes(routes!(redaction::redact))
         .routes(routes!(memory::history))
         .routes(routes!(memory::diff))
         .routes(routes!(memory::blame))

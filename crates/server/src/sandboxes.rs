@@ -28,6 +28,7 @@ use crate::headers::Idempotency;
 use crate::input::{Body, Name};
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
+use crate::request_keys::key_of;
 use crate::sessions::named;
 use crate::{RequestError, Server};
 
@@ -93,8 +94,10 @@ pub(crate) async fn create(
     if let Some(snapshot) = &asked.snapshot {
         server.snapshot(&person, snapshot, SandboxUse::Drive)?;
     }
+    let keyed = server.keys.keyed(&person.name, ("sandboxes", key_of(&headers)?), &asked)?;
     let id = new_sandbox(&person, &headers);
     let info = server.parts.sandboxes.create(&person.name, &id, asked).await?;
+    keyed.done(&server.keys);
     Ok(created(&*server.rights(&person)?, info))
 }
 

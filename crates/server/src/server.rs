@@ -11,6 +11,7 @@ use crate::hub::Hub;
 use crate::limits::TERMINALS_MAX;
 use crate::listing::Listing;
 use crate::presence::Presence;
+use crate::request_keys::RequestKeys;
 
 /// A server. Cheap to share.
 #[derive(Debug, Clone)]
@@ -22,6 +23,7 @@ pub struct Server {
     pub(crate) egress: Arc<EgressIndex>,
     pub(crate) presence: Arc<Presence>,
     pub(crate) devices: Arc<DeviceLogins>,
+    pub(crate) keys: Arc<RequestKeys>,
     /// One for each terminal that may be open.
     pub(crate) terminals: Arc<Semaphore>,
     /// True once the server is to end: streams end then.
@@ -40,6 +42,7 @@ impl Server {
             egress: Arc::default(),
             presence: Arc::default(),
             devices: Arc::default(),
+            keys: Arc::default(),
             terminals: Arc::new(Semaphore::new(TERMINALS_MAX as usize)),
             ends,
         }

@@ -21,6 +21,7 @@ use crate::headers::Idempotency;
 use crate::input::{Body, Name, QueryParams};
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
+use crate::request_keys::key_of;
 use crate::{RequestError, Server};
 
 /// Which page of a list.
@@ -128,8 +129,10 @@ pub(crate) async fn create(
         return Err(RequestError::new(ProblemCode::InvalidRequest, text));
     }
     server.permit(&person, AccessAction::Start)?;
+    let keyed = server.keys.keyed(&person.name, ("sessions", key_of(&headers)?), &request)?;
     let session = named(&person, &headers);
     server.parts.host.create(&person.name, &session, request).await?;
+    keyed.done(&server.keys);
     let info = server.shown(&person, &session).await?;
     let location = format!("/v1/sessions/{session}");
     // For what is told of the request.
@@ -178,8 +181,9 @@ pub(crate) async fn say(
         return Err(RequestError::new(ProblemCode::InvalidRequest, text));
     }
     let session = server.session(&person, &session, AccessAction::Speak).await?;
+    let key = key_of(&headers)?;
+    let keyed = server.keys.keyed(&person.name, (session.as_str(), key), &said)?;
     let data = said.data.into_iter().map(|it| Message::new(Author::Untrusted(it.name), it.text));
-    let key = headers.get("idempotency-key");
     // Two people may choose the same one.
     let request = key.map(|key| Digest::of(&[person.name.as_bytes(), key.as_bytes()].join(&b'\n')));
     let message = Message { request, ..Message::new(Author::Person(person.name), said.text) };
@@ -191,6 +195,7 @@ pub(crate) async fn say(
         (_, Some(asked)) => when_busy(asked),
     };
     server.parts.engine.say_all(&session, data.chain([message]).collect(), asked).await?;
+    keyed.done(&server.keys);
     woken(&server, &session).await
 }
 
@@ -274,6 +279,25 @@ pub(crate) async fn cancel(
     let session = server.session(&person, &session, AccessAction::Manage).await?;
     server.parts.engine.cancel(&session, &person.name, &asked.reason).await?;
     woken(&server, &session).await
+}
+
+/// Removes a session that is over, with its subagents: what was said and done in it, its disk, its
+/// changes. The audit log says that it was removed, and nothing of what was in it. What it spent
+/// and wrote to memory stays.
+#[utoipa::path(delete, path = "/v1/sessions/{id}",
+    operation_id = "remove_session", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 204, description = "It is gone for good"),
+        ChangeProblems,
+    ))]
+pub(crate) async fn remove(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(session): Name,
+) -> Result<StatusCode, RequestError> {
+    let session = server.session(&person, &session, AccessAction::Remove).await?;
+    server.parts.host.remove(&session).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// What was written down is acted on, here or by the process that drives the session.

@@ -33,7 +33,7 @@ pub(crate) async fn upload(
     body: Body,
 ) -> Result<(StatusCode, Json<UploadedWorkspace>), RequestError> {
     server.permit(&person, AccessAction::Start)?;
-    let Upload { id, archive, bytes_max } = server.parts.host.begin_upload(&person.name).await?;
+    let Upload { id, archive, bytes_max } = server.parts.uploads.begin_upload(&person.name).await?;
     let mut unpacking = GzDecoder::new(LimitedFile { archive, left: bytes_max });
     // What it unpacks to is limited.
     let mut pieces = pieces(body, u64::MAX);
@@ -42,7 +42,7 @@ pub(crate) async fn upload(
         block_in_place(|| unpacking.write_all(&piece)).map_err(|error| refused(&error))?;
     }
     block_in_place(|| unpacking.finish()).map_err(|error| refused(&error))?;
-    let uploaded = server.parts.host.end_upload(&id).await?;
+    let uploaded = server.parts.uploads.end_upload(&id).await?;
     Ok((StatusCode::CREATED, Json(uploaded)))
 }
 

@@ -1,23 +1,9 @@
-// What the keyboard does, and the card that says so.
-import { html, useEffect, useRef } from "./dom.js";
+// What the keyboard does.
 import { go } from "./router.js";
 import { Store } from "./store.js";
 
+/// Whether the card is shown that says so.
 export const help = new Store(false);
-
-const KEYS = [
-  ["j  k", "next, previous in a list or among steps (arrows too, once one is chosen)"],
-  ["Enter", "open it, or unfold the step"],
-  ["n", "new session"],
-  ["s", "sessions"],
-  ["a", "approvals"],
-  ["m  b", "memory, budgets"],
-  ["p  r  S  x", "people, rules, secrets, sandboxes"],
-  ["/", "write to the agent"],
-  ["Esc", "leave the field"],
-  ["g  G", "to the beginning, to the newest"],
-  ["?", "this card"],
-];
 
 const DOES = {
   j: () => move(1),
@@ -80,17 +66,4 @@ function unfold() {
   if (!isRow(row) || row.matches("a, button")) return false;
   row.querySelector("[data-toggle]")?.click();
   return true;
-}
-
-export function KeyCard() {
-  const dialog = useRef(null);
-  useEffect(() => {
-    dialog.current.showModal();
-  }, []);
-  const close = () => help.set(false);
-  return html`<dialog ref=${dialog} class="keys" aria-label="Keys" onClose=${close} onClick=${(event) => event.target === dialog.current && close()}>
-    <h2>Keys</h2>
-    <dl>${KEYS.map(([key, what]) => html`<dt>${key.split("  ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${what}</dd>`)}</dl>
-    <button class="quiet" onClick=${close}>Close</button>
-  </dialog>`;
 }

@@ -15,6 +15,7 @@ export const connected = new Store(true);
 
 const HANDLERS = {
   session: (info) => keep([info]),
+  removed: ({ session }) => forget(session),
   approvals: (list) => approvals.set({ data: list.data, loaded: true }),
   missed: () => refresh(),
 };

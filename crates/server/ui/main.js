@@ -2,7 +2,7 @@
 import { loggedIn, post } from "./api.js";
 import { ApprovalPage, ApprovalsPage } from "./approvals.js";
 import { html, render, useEffect, useRef } from "./dom.js";
-import { KeyCard, help, listenToKeys } from "./keys.js";
+import { help, listenToKeys } from "./keys.js";
 import { approvals, connected, follow, server, sessions } from "./live.js";
 import { NotifyButton, watchWaiting } from "./notify.js";
 import { OnDemand } from "./parts.js";
@@ -36,7 +36,7 @@ function App() {
     <a class="skip" href="#main" onClick=${skip}>To the content</a>
     <${Top} page=${page} waiting=${waiting} isIn=${isIn} />
     <main id="main" tabindex="-1">${isIn === false ? html`<${LoginPage} />` : html`<${Page} page=${page} />`}</main>
-    ${keys && html`<${KeyCard} />`}
+    ${keys && html`<${OnDemand} load=${loadKeyCard} />`}
   `;
 }
 
@@ -75,6 +75,7 @@ function Top({ page, waiting, isIn }) {
   </header>`;
 }
 
+const loadKeyCard = () => import("./keycard.js").then((module) => module.KeyCard);
 const loadLogin = () => import("./login.js").then((module) => module.LoginPage);
 
 function LoginPage() {

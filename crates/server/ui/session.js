@@ -1,12 +1,12 @@
 // The page of one session.
-import { post } from "./api.js";
+import { post, remove } from "./api.js";
 import { Composer } from "./composer.js";
 import { html, useEffect, useRef, useState } from "./dom.js";
 import { useFeed } from "./feed.js";
 import { duration, money, number, plural, reach, tokens } from "./format.js";
-import { approvals, keep, server } from "./live.js";
+import { approvals, forget, keep, server } from "./live.js";
 import { Bar, Failure, OnDemand, Status, Tabs, tabOf } from "./parts.js";
-import { route, setHash } from "./router.js";
+import { go, route, setHash } from "./router.js";
 import { useStore } from "./store.js";
 import { line, plain } from "./text.js";
 import { TimelineView } from "./timeline.js";
@@ -24,6 +24,7 @@ const changes = () => import("./changes.js").then((module) => module.Changes);
 const files = () => import("./files.js").then((module) => module.Files);
 const details = () => import("./details.js").then((module) => module.Details);
 const ending = () => import("./ending.js").then((module) => module.Ending);
+const deleting = () => import("./ending.js").then((module) => module.Deleting);
 const sharing = () => import("./share.js").then((module) => module.Sharing);
 
 export function SessionPage({ id }) {
@@ -43,23 +44,30 @@ export function SessionPage({ id }) {
   if (!info) return html`<div class="wide"><h1 tabindex="-1">Session</h1><${Failure} error=${feed.error} />
     ${feed.error ? html`<p><a href="/">To the sessions</a></p>` : html`<p class="loading">Opening the session…</p>`}</div>`;
 
-  const act = async (what, body) => {
+  const at = `/v1/sessions/${encodeURIComponent(id)}`;
+  const attempt = async (does) => {
     setFailure(null);
     try {
-      return await post(`/v1/sessions/${encodeURIComponent(id)}/${what}`, body);
+      return await does();
     } catch (error) {
       setFailure(error);
       throw error;
     }
   };
+  const act = (what, body) => attempt(() => post(`${at}/${what}`, body));
+  const discard = async () => {
+    await attempt(() => remove(at));
+    forget(id);
+    go("/");
+  };
   return html`<div class="wide session">
-    <${Head} info=${info} act=${act} you=${you} />
+    <${Head} info=${info} act=${act} onDelete=${discard} you=${you} />
     <${Failure} error=${feed.error} />
     <${Tabs} tabs=${TABS} tab=${tab} label="Parts of the session" />
     <div id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`} class="panel">
       ${tab === "timeline" && html`<${TimelineView} feed=${feed} questions=${questions} />`}
       ${tab === "changes" && html`<${OnDemand} load=${changes} info=${info} stamp=${timeline.settledTool} />`}
-      ${tab === "files" && html`<${OnDemand} load=${files} base=${`/v1/sessions/${encodeURIComponent(id)}/files`} what="The agent's copy," />`}
+      ${tab === "files" && html`<${OnDemand} load=${files} base=${`${at}/files`} what="The agent's copy," />`}
       ${tab === "details" && !feed.whole && html`<p class="loading">Reading the events…</p>`}
       ${tab === "details" && feed.whole && html`<${OnDemand} load=${details} info=${info} timeline=${timeline} version=${timeline.head} />`}
     </div>
@@ -67,7 +75,7 @@ export function SessionPage({ id }) {
   </div>`;
 }
 
-function Head({ info, act, you }) {
+function Head({ info, act, onDelete, you }) {
   // Of what stands under the title there is one at a time.
   const [opened, setOpened] = useState(null);
   const toggle = (name) => setOpened(opened === name ? null : name);
@@ -76,6 +84,7 @@ function Head({ info, act, you }) {
   const quietly = (what, body) => act(what, body).catch(() => {});
   // It stopped before its answer and nobody is asked: only then there is something to go on with.
   const canResume = rights.speak && !info.cancelled && info.group === "needs_you" && info.approvals === 0;
+  const isOver = info.cancelled || (info.group !== "running" && info.approvals === 0 && info.status !== "interrupted");
   return html`<header class="session-head">
     <div class="title-row">
       <h1 tabindex="-1">${line(info.title, 240) || "Session"}</h1>
@@ -84,10 +93,12 @@ function Head({ info, act, you }) {
         ${canResume && html`<button class="primary" onClick=${() => quietly("resume")}>Resume</button>`}
         ${rights.manage && html`<button class="quiet" aria-expanded=${opened === "sharing"} onClick=${() => toggle("sharing")}>Share…</button>`}
         ${rights.manage && !info.cancelled && html`<button class="quiet" aria-expanded=${opened === "ending"} onClick=${() => toggle("ending")}>End…</button>`}
+        ${rights.remove && isOver && html`<button class="quiet" aria-expanded=${opened === "deleting"} onClick=${() => toggle("deleting")}>Delete…</button>`}
       </div>
     </div>
     ${opened === "sharing" && html`<${OnDemand} load=${sharing} info=${info} />`}
     ${opened === "ending" && html`<${OnDemand} load=${ending} onEnd=${(reason) => quietly("cancel", { reason }).then(() => setOpened(null))} onKeep=${() => setOpened(null)} />`}
+    ${opened === "deleting" && html`<${OnDemand} load=${deleting} onDelete=${onDelete} onKeep=${() => setOpened(null)} />`}
     <p class="facts-line">
       <${Status} info=${info} />
       ${owner && html`<span class="whose">${owner}</span>`}

@@ -4,7 +4,7 @@ import * as hostile from "./hostile.mjs";
 import { shell, turn } from "./toml.mjs";
 
 // The long session: so many replies with so many calls each, of which no two are the same in a row.
-const LONG_REPLIES = 12;
+const LONG_REPLIES = 50;
 const LONG_CALLS = 50;
 
 export const TASK = {

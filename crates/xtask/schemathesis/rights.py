@@ -28,6 +28,7 @@ BODIES = {
     "fork_sandbox": {},
     "fork_session": {},
     "read_objects": {},
+    "redact_entry": {"path": NOTES, "why": "none"},
     "revert_entry": {"path": NOTES, "to": 1},
     "rewind_session": {},
     "rotate_secret": {"value": "another-value"},

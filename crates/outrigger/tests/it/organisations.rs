@@ -62,7 +62,7 @@ enum Administrator {
 
 /// What each operation needs. One that is not here fails the test.
 fn need(operation: &str) -> Need {
-    use AccessAction::{Administer, Manage, Speak, Start, View, WriteMemory};
+    use AccessAction::{Administer, Manage, Remove, Speak, Start, View, WriteMemory};
     match operation {
         "get_metrics" | "list_agents" | "list_approvals" | "list_accounts" | "list_egress"
         | "get_device_login" | "log_out" | "list_entries" | "get_entry_blame" | "get_entry"
@@ -72,8 +72,8 @@ fn need(operation: &str) -> Need {
         | "list_templates" | "follow_updates" => Need::Nothing,
         "answer_device_login" => Need::Browser,
         "create_sandbox" | "create_session" | "upload_workspace" => Need::Anywhere(Start),
-        "write_agent" | "write_entry" | "remove_entry" | "revert_entry" | "answer_proposal"
-        | "comment_proposal" => Need::Anywhere(WriteMemory),
+        "write_agent" | "write_entry" | "remove_entry" | "revert_entry" | "redact_entry"
+        | "answer_proposal" | "comment_proposal" => Need::Anywhere(WriteMemory),
         "set_account" | "set_secret" | "revoke_secret" | "rotate_secret" => {
             Need::Anywhere(Administer)
         }
@@ -85,6 +85,7 @@ fn need(operation: &str) -> Need {
         }
         "apply_changes" | "cancel_session" | "fork_session" | "rewind_session"
         | "share_session" => Need::Session(Manage),
+        "remove_session" => Need::Session(Remove),
         "get_approval" | "answer_approval" => Need::Question,
         "get_sandbox" => Need::Sandbox(View, Administrator::May),
         "read_sandbox_archive"
@@ -119,6 +120,7 @@ fn body(operation: &str) -> Option<Value> {
         "cancel_session" => json!({ "reason": "none" }),
         "create_session" | "send_message" => json!({ "text": "Hello" }),
         "explain_rules" => json!({ "action": "execute", "resource": "sandbox" }),
+        "redact_entry" => json!({ "path": NOTES, "why": "none" }),
         "revert_entry" => json!({ "path": NOTES, "to": 1 }),
         "rotate_secret" => json!({ "value": "another-value" }),
         "run_command" => json!({ "shell": "true" }),

@@ -22,7 +22,7 @@ night = ["person:noa"]
 const NAMES: [&str; 8] = ["ada", "bob", "vic", "ann", "abe", "lea", "uli", "noa"];
 
 /// What each address of a session is for. One that is not here fails the test.
-const ACTIONS: [(&str, &str, AccessAction); 22] = [
+const ACTIONS: [(&str, &str, AccessAction); 23] = [
     ("get", "", AccessAction::View),
     ("get", "/audit", AccessAction::View),
     ("get", "/changes", AccessAction::View),
@@ -45,6 +45,7 @@ const ACTIONS: [(&str, &str, AccessAction); 22] = [
     ("post", "/fork", AccessAction::Manage),
     ("post", "/rewind", AccessAction::Manage),
     ("put", "/shares", AccessAction::Manage),
+    ("delete", "", AccessAction::Remove),
 ];
 
 /// A server on which these people have a key each.
@@ -207,7 +208,10 @@ fn who_may_do_what_is_what_the_rules_of_access_say() {
     for shares in shares {
         for (with, access, _) in shares {
             let info = team.share(&session, with, access);
-            assert_eq!(info["rights"], json!({ "speak": true, "manage": true, "answer": true }));
+            assert_eq!(
+                info["rights"],
+                json!({ "speak": true, "manage": true, "remove": true, "answer": true })
+            );
         }
         for name in NAMES {
             let rights = rules.rights(&format!("person:{name}"));

@@ -66,6 +66,35 @@ fn memory_is_read_and_changed() {
     assert!(!here.contains("notes.md"), "{here}");
 }
 
+#[test]
+fn what_was_written_to_memory_is_destroyed() {
+    let laptop = laptop(&["true"]);
+    let ran = |code, args: &[&str]| laptop.world.ran(code, &[&["memory"], args].concat());
+    let key = "the key of the till is zqxjkvbpyyw-0123456789-abcdefghijklmnopqrstuvwxyz\n";
+    fed(&laptop, &["memory", "put", "till.md"], key).expect(0);
+    let more = format!("{key}and it is kept in the drawer\n");
+    fed(&laptop, &["memory", "put", "till.md", "--replaces", "1"], &more).expect(0);
+    let redact = ["redact", "till.md", "--revision", "1", "-m", "a key was in it"];
+    let refused = ran(5, &redact).stderr;
+    let wanted = ["nothing was destroyed", "/memory/user/till.md r2", "`destroy` or `leave`"];
+    assert!(wanted.iter().all(|part| refused.contains(part)), "{refused}");
+    assert_eq!(ran(0, &["cat", "till.md", "--revision", "1"]).stdout, key);
+    let json = [&redact[..], &["--derived", "destroy", "--json"]].concat();
+    let made = ran(0, &json).json();
+    assert_eq!((made["type"].as_str(), made["unseen"].as_u64()), (Some("changed"), Some(0)));
+    let mut revisions: Vec<_> = made["versions"].as_array().unwrap().iter().collect();
+    revisions.sort_by_key(|it| it["revision"].as_u64());
+    assert_eq!((&revisions[0]["revision"], &revisions[1]["revision"]), (&json!(1), &json!(2)));
+    ran(4, &["cat", "till.md", "--revision", "1"]);
+    let history = ran(0, &["history", "till.md"]).stdout;
+    assert!(history.contains("redacted by person:ada: a key was in it"), "{history}");
+    let database = fs::read(laptop.served.world.harness().join("journal.db")).unwrap();
+    assert!(!String::from_utf8_lossy(&database).contains("zqxjkvbpyyw"));
+    assert!(
+        laptop.world.ran(4, &["memory", "redact", "none.md", "-m", "x"]).stderr.contains("none.md")
+    );
+}
+
 const SKILL: &[u8] = b"---\nname: greet\ndescription: Says hello.\n---\n# Greet\n";
 
 /// The folder of a skill with a program.
@@ -248,4 +277,68 @@ fn what_waits_for_a_person_waits_on_where_its_account_is_stopped() {
     assert_eq!(budget(&["stop", "user:ada", "--json"]).json()["sessions"], json!([]));
     budget(&["allow", "user:ada"]);
     laptop.world.ran(0, &["approve", &id]);
+}
+
+#[test]
+fn a_session_is_removed_for_good_and_whoever_looks_is_told() {
+    let laptop = laptop(&["echo zqxjkvbpyyw > new", "sleep 600"]);
+    let run =
+        |text: &str| laptop.world.outrigger(&["run", "--detach", text, "--dir", laptop.dir()]);
+    laptop.world.ran(0, &["run", "Make one.", "--dir", laptop.dir()]);
+    let done = laptop.session();
+    let patch = laptop.served.world.harness().join(format!("patches/{done}.patch"));
+    until("its changes are kept", || patch.exists().then_some(()));
+    // What goes on is ended first.
+    Ran::of(run("Sleep.").output().unwrap()).expect(0);
+    let listed = laptop.world.ran(0, &["sessions", "ls", "--json"]).json();
+    let busy = listed["sessions"][0]["session"].as_str().unwrap().to_owned();
+    let refused = laptop.world.ran(5, &["sessions", "rm", &busy]).stderr;
+    assert!(refused.contains("has something to do yet"), "{refused}");
+    laptop.login("bob", "bobs").expect(0);
+    laptop.world.ran(4, &["--server", "bobs", "sessions", "rm", &done]);
+    laptop.world.ran(0, &["context", "use", "team"]);
+    let key = laptop.served.key("ada");
+    let follow = |path: &str| {
+        let url = format!("{}{path}", laptop.served.url);
+        let mut curl = laptop.world.command("curl");
+        curl.args(["--silent", "--no-buffer", "--max-time", "60", "--oauth2-bearer", &key, &url]);
+        let output = fs::File::create(laptop.world.path(&path.replace('/', "-"))).unwrap();
+        (curl.stdout(output).spawn().unwrap(), laptop.world.path(&path.replace('/', "-")))
+    };
+    let (mut all, told) = follow("/v1/updates");
+    let (mut one, heard) = follow(&format!("/v1/sessions/{done}/stream"));
+    until("it is followed", || {
+        fs::read_to_string(&heard).unwrap().contains("turn_ended").then_some(())
+    });
+    let removed = laptop.world.ran(0, &["sessions", "rm", &done, "--json"]).json();
+    assert_eq!(removed["sessions"], json!([done]));
+    let text = format!("event: removed\ndata: {{\"session\":\"{done}\"}}");
+    until("it is told", || fs::read_to_string(&told).unwrap().contains(&text).then_some(()));
+    // There is nothing to follow any more.
+    assert!(one.wait().unwrap().success());
+    all.kill().unwrap();
+    all.wait().unwrap();
+    laptop.world.ran(4, &["sessions", "show", &done]);
+    assert!(!patch.exists());
+    laptop.world.ran(0, &["sessions", "cancel", &busy]);
+    laptop.world.ran(0, &["sessions", "rm", &busy]);
+    assert_eq!(laptop.world.ran(0, &["sessions", "ls", "--json"]).json()["sessions"], json!([]));
+    let report = laptop.served.world.ran(0, &["audit", "verify", "--json"]).json();
+    assert_eq!((&report["removed"], &report["sessions"]), (&json!(2), &json!(0)));
+    let sandboxes = laptop.served.world.data().join("native/sandboxes");
+    assert_eq!(fs::read_dir(sandboxes).unwrap().count(), 0);
+}
+
+#[test]
+fn rules_of_access_may_keep_every_session() {
+    let world = World::new();
+    let rules = world.path("access.cedar");
+    let text = r#"@id("kept") forbid (principal, action == Action::"remove", resource);"#;
+    fs::write(&rules, text).unwrap();
+    world.configure(&format!("[policy]\naccess = [{:?}]\n", rules.display().to_string()));
+    let laptop = begun(world, &["true"]);
+    laptop.world.ran(0, &["run", "Look.", "--dir", laptop.dir()]);
+    let refused = laptop.world.ran(12, &["sessions", "rm", &laptop.session()]).stderr;
+    assert!(refused.contains("you may not remove this session"), "{refused}");
+    laptop.world.ran(0, &["sessions", "show", &laptop.session()]);
 }

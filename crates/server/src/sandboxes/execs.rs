@@ -18,10 +18,12 @@ use super::access::SandboxUse;
 use super::command::{attach, ended, of_another_life, request, running, size};
 use super::output::{OutputPosition, follow_output};
 use crate::events::{Frames, sse};
+use crate::headers::Idempotency;
 use crate::input::{Body, Name, NamePair, QueryParams};
 use crate::limits::EXEC_LOOK_MS;
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
+use crate::request_keys::key_of;
 use crate::{RequestError, Server};
 
 /// How long it is waited for a command.
@@ -61,10 +63,10 @@ async fn waited(
 }
 
 /// Runs a command and waits for its end. One that takes longer goes on, and is attached to by its
-/// name; so does one whose caller hung up.
+/// name; so does one whose caller hung up. Without an `id` it is named after the idempotency key.
 #[utoipa::path(post, path = "/v1/sandboxes/{id}/execs",
     operation_id = "run_command", tag = "sandboxes", request_body = RunCommand,
-    params(("id" = String, Path, description = "The sandbox")),
+    params(("id" = String, Path, description = "The sandbox"), Idempotency),
     responses(
         (status = 200, body = ExecInfo, description = "It ended"),
         (status = 202, body = ExecInfo, description = "It runs"),
@@ -74,10 +76,15 @@ pub(crate) async fn run(
     Extract(server): Extract<Server>,
     person: Person,
     Name(id): Name,
-    Body(asked): Body<RunCommand>,
+    headers: HeaderMap,
+    Body(mut asked): Body<RunCommand>,
 ) -> Result<(StatusCode, Json<ExecInfo>), RequestError> {
     let id = server.sandbox(&person, &id, SandboxUse::Drive)?;
-    let wait = asked.wait.unwrap_or(EXEC_WAIT_SECONDS_MAX);
+    let wait = asked.wait.take().unwrap_or(EXEC_WAIT_SECONDS_MAX);
+    if let (None, Some(key)) = (&asked.id, key_of(&headers)?) {
+        asked.id = Some(key.to_owned());
+    }
+    let keyed = server.keys.keyed(&person.name, (id.as_str(), asked.id.as_deref()), &asked)?;
     let mut request = request(asked)?;
     let sandbox = server.parts.sandboxes.open(&id).await?;
     server.connect(&*sandbox, &mut request).await?;
@@ -86,6 +93,7 @@ pub(crate) async fn run(
     if life.is_some_and(|life| life != *now) {
         return Err(of_another_life(&request.id));
     }
+    keyed.done(&server.keys);
     let info = waited(&*sandbox, request, wait).await?;
     let is_over = info.state == ExecState::Ended;
     Ok((if is_over { StatusCode::OK } else { StatusCode::ACCEPTED }, Json(info)))

@@ -16,6 +16,7 @@ use crate::headers::Idempotency;
 use crate::input::{Body, Name};
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
+use crate::request_keys::key_of;
 use crate::sessions::named;
 use crate::{RequestError, Server};
 
@@ -36,10 +37,13 @@ pub(crate) async fn take(
 ) -> Result<(StatusCode, Json<SnapshotInfo>), RequestError> {
     let id = server.sandbox(&person, &id, SandboxUse::Drive)?;
     check_label(&asked.label)?;
+    let request = (id.as_str(), &asked);
+    let keyed = server.keys.keyed(&person.name, ("snapshots", key_of(&headers)?), &request)?;
     let name = SnapshotId::new(format!("snapshot-{}", named(&person, &headers)))
         .expect("letters, a dash and digits are plain");
     let of = (person.name.as_str(), &name);
     let taken = server.parts.snapshots.take(&id, of, &asked.label).await?;
+    keyed.done(&server.keys);
     Ok((StatusCode::CREATED, Json(taken)))
 }
 
@@ -98,8 +102,11 @@ pub(crate) async fn fork(
     if let Some(snapshot) = &asked.snapshot {
         server.snapshot(&person, snapshot, SandboxUse::Drive)?;
     }
+    let request = (id.as_str(), &asked);
+    let keyed = server.keys.keyed(&person.name, ("sandboxes", key_of(&headers)?), &request)?;
     let new = new_sandbox(&person, &headers);
     let info = server.parts.sandboxes.fork(&id, (&person.name, &new), asked).await?;
+    keyed.done(&server.keys);
     Ok(created(&*server.rights(&person)?, info))
 }
 

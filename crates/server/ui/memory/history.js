@@ -1,5 +1,5 @@
 // Every version of an entry: who made it of the one before, and how it comes back.
-import { change, get } from "../api.js";
+import { change, get, post } from "../api.js";
 import { parseDiff } from "../diff.js";
 import { DiffCount, DiffLines } from "../diffview.js";
 import { html, useEffect, useMemo, useState } from "../dom.js";
@@ -31,13 +31,15 @@ export function History({ path, onChanged, mayWrite }) {
     ${more === null && !reading.error && html`<p class="loading">Reading its history…</p>`}
     <ol class="versions" reversed>
       ${versions.map((version, at) => html`<${Version} key=${version.revision} version=${version} before=${versions[at + 1]?.revision ?? version.revision - 1}
+        onRedacted=${mayWrite && version.state === "file" && version.kept ? () => read(null) : null}
         onBringBack=${mayWrite && at > 0 && version.state === "file" && version.kept && !reverting.busy ? bringBack : null} />`)}
     </ol>
     ${more && html`<button class="earlier" disabled=${reading.busy} onClick=${() => read(versions.at(-1).revision)}>Show older versions</button>`}`;
 }
 
-function Version({ version, before, onBringBack }) {
+function Version({ version, before, onBringBack, onRedacted }) {
   const { revision, state } = version;
+  const [redacting, setRedacting] = useState(false);
   return html`<li>
     <p class="version-head"><strong>Revision ${revision}</strong>
       <span>${state === "removed" ? "removed" : state === "folder" ? "a folder" : bytes(version.bytes)}</span>
@@ -50,8 +52,33 @@ function Version({ version, before, onBringBack }) {
     <div class="version-acts">
       ${state !== "folder" && html`<${Disclosure} title="What it changed"><${VersionDiff} path=${version.path} from=${before} to=${revision} /></${Disclosure}>`}
       ${onBringBack && html`<button class="quiet" onClick=${() => onBringBack(revision)}>Bring revision ${revision} back</button>`}
+      ${onRedacted && html`<button class="quiet" aria-expanded=${redacting} onClick=${() => setRedacting(!redacting)}>Redact…</button>`}
     </div>
+    ${onRedacted && redacting && html`<${Redaction} version=${version} onDone=${onRedacted} onKeep=${() => setRedacting(false)} />`}
   </li>`;
+}
+
+// Where other versions have a part of it, it is asked what becomes of those before anything goes.
+function Redaction({ version, onDone, onKeep }) {
+  const [why, setWhy] = useState("");
+  const { busy, error, act } = useAction();
+  const redact = (derived) => act(async () => {
+    await post("/v1/memory/redact", { path: version.path, revision: version.revision, why, ...derived });
+    onDone();
+  });
+  const isShared = error?.status === 409;
+  return html`<div class="ending" role="group" aria-label=${`Redact revision ${version.revision}`}>
+    <p>Its content is destroyed for good, wherever it was copied to. That it was there stays, with who destroyed it and why.</p>
+    <label class="field">Why
+      <input type="text" value=${why} maxlength="500" onInput=${(event) => setWhy(event.target.value)} /></label>
+    <${Failure} error=${error} />
+    <p class="tools">
+      ${isShared
+        ? html`<button class="deny" disabled=${busy} onClick=${() => redact({ derived: "destroy" })}>Destroy those as well</button>
+            <button disabled=${busy} onClick=${() => redact({ derived: "leave" })}>Destroy this alone</button>`
+        : html`<button class="deny" disabled=${busy || !why.trim()} onClick=${() => redact({})}>Destroy its content</button>`}
+      <button class="quiet" disabled=${busy} onClick=${onKeep}>Keep it</button></p>
+  </div>`;
 }
 
 function VersionDiff({ path, from, to }) {

@@ -77,11 +77,12 @@ const pages = (at) => [
   ["memory-proposals", "/memory#proposals", "text=Nothing waits for a review"],
   ["memory-entry", ENTRY, "pre.code"],
   ["memory-edit", `${ENTRY}#edit`, ".editor textarea"],
-  ["memory-history", `${ENTRY}#history`, ".versions li"],
+  ["memory-history", `${ENTRY}#history`, ".versions li", (page) => page.click("button:has-text('Redact…') >> nth=0")],
   ["memory-blame", `${ENTRY}#blame`, ".blame td"],
   ["budgets", "/budgets", ".chart svg"],
   ["budgets-limits", "/budgets", ".chart svg", openAccount],
   ["share", `/sessions/${at.edit}`, "text=The agent answered.", openShare],
+  ["delete", `/sessions/${at.edit}`, "text=The agent answered.", openDelete],
   ["why", `/sessions/${at.once}`, ".question .why-button", openWhy],
   ["people", "/people", ".entry-row"],
   ["device", "/device", ".secret-form"],
@@ -121,6 +122,11 @@ async function openShare(page) {
   await page.click("button:has-text('Share…')");
   await page.waitForSelector(".share-add");
   await page.evaluate(() => window.scrollTo(0, 0));
+}
+
+async function openDelete(page) {
+  await page.click("button:has-text('Delete…')");
+  await page.waitForSelector(".ending");
 }
 
 async function openWhy(page) {

@@ -148,4 +148,15 @@ async function removed(t, page) {
     await page.waitForSelector("pre.code:has-text('We use tabs.')");
     await until("it is listed again", async () => (await t.get("/v1/memory?recursive=true")).data.some((entry) => entry.path === PATH));
   });
+  await t.step("a version's content is destroyed, and why stays", async () => {
+    t.expect(/status of 409/);
+    await page.click("#tab-history");
+    const version = page.locator(".versions li:has-text('Revision 2')");
+    await version.locator("button:has-text('Redact…')").click();
+    await version.locator(".ending input").fill("A name was in it");
+    await version.locator("button:has-text('Destroy its content')").click();
+    await version.locator("button:has-text('Destroy this alone')").click();
+    await page.waitForSelector(".versions li:has-text('Revision 2'):has-text('A name was in it')");
+    return (await version.locator("button:has-text('Redact…')").count()) === 0;
+  });
 }

@@ -78,4 +78,15 @@ async function stopped(t, page) {
     await page.waitForSelector(".timeline >> text=I have seen enough");
     return (await page.locator("[data-composer], button.stop").count()) === 0;
   });
+  await t.step("it is deleted, and gone from the list of another page", async () => {
+    const id = page.url().split("/").at(-1).split("#")[0];
+    const other = await t.page();
+    await other.goto(t.url);
+    await other.waitForSelector(`.session-row[href="/sessions/${id}"]`);
+    await page.click("text=Delete…");
+    await page.click("text=Delete the session");
+    await page.waitForSelector(".session-row");
+    await other.waitForFunction((id) => !document.querySelector(`.session-row[href="/sessions/${id}"]`), id);
+    return (await page.locator(`.session-row[href="/sessions/${id}"]`).count()) === 0;
+  });
 }

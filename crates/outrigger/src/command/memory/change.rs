@@ -5,13 +5,11 @@ use outrigger_server::entries::version;
 use outrigger_store::entries::{
     Attribution, ChangeOutcome, ChangeRequest, EntryAddress, Submission,
 };
-use serde_json::json;
 
 use super::context::MemoryContext;
-use super::print::print_proposed;
+use super::print::{print_changed, print_proposed};
 use crate::exit::Outcome;
 use crate::session::now_ms;
-use crate::show::{self, Tone};
 
 /// Makes a change and says what it made. Where a memory scope needs reviews it is proposed.
 pub(super) async fn make(
@@ -29,24 +27,8 @@ pub(super) async fn make(
 
 /// Says what a change made.
 pub(super) fn tell(memory: &MemoryContext, made: &ChangeOutcome) -> Outcome {
-    let count = made.versions.len() as u64 + made.unseen;
-    if memory.json {
-        let versions: Vec<_> = made.versions.iter().map(version).collect();
-        return show::line(&json!({
-            "type": "changed", "versions": versions, "unseen": made.unseen,
-            "lingers": made.lingers,
-        }));
-    }
-    let said = match (made.version(), count) {
-        (Some(one), 1) => format!("● {} is at revision {}", path_of(&one.place), one.revision),
-        _ => format!("● {} changed", show::count(count, "version")),
-    };
-    memory.screen.note(Tone::Good, said);
-    if made.lingers {
-        let text = "! others read the store: the last bytes go when they are done";
-        memory.screen.note(Tone::Warning, text);
-    }
-    Ok(())
+    let versions: Vec<_> = made.versions.iter().map(version).collect();
+    print_changed(&versions, (made.unseen, made.lingers), memory.output)
 }
 
 /// The place that a change is about.

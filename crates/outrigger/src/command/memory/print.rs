@@ -183,6 +183,31 @@ pub(crate) fn print_decided(number: u64, what: &str, output: Output) -> Outcome 
     Ok(())
 }
 
+/// Says what a change made: versions, how many that the person does not see, and whether the last
+/// bytes of what was destroyed are still read by others.
+pub(crate) fn print_changed(
+    versions: &[EntryVersion],
+    (unseen, lingers): (u64, bool),
+    output: Output,
+) -> Outcome {
+    if output.json.is_some() {
+        return show::line(&json!({
+            "type": "changed", "versions": versions, "unseen": unseen, "lingers": lingers,
+        }));
+    }
+    let screen = Screen::new(output);
+    let said = match (versions, unseen) {
+        ([one], 0) => format!("● {} is at revision {}", one.path, one.revision),
+        _ => format!("● {} changed", show::count(versions.len() as u64 + unseen, "version")),
+    };
+    screen.note(Tone::Good, said);
+    if lingers {
+        let text = "! others read the store: the last bytes go when they are done";
+        screen.note(Tone::Warning, text);
+    }
+    Ok(())
+}
+
 /// Says that a change waits for somebody to accept it.
 pub(crate) fn print_proposed(number: u64, path: &str, output: Output) -> Outcome {
     if output.json.is_some() {

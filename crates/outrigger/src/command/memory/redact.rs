@@ -1,6 +1,7 @@
 //! `outrigger memory redact`: destroys, and asks about what is no copy and still has a part.
 
 use clap::ValueEnum;
+use outrigger_api::DerivedVersions;
 use outrigger_engine::path_of;
 use outrigger_store::entries::{
     Attribution, ChangeRequest, DerivativePolicy, Derivatives, EntryAddress, Error, Reach, Which,
@@ -20,6 +21,15 @@ pub(crate) enum DerivedFlag {
     Leave,
     /// They are redacted as well.
     Destroy,
+}
+
+impl From<DerivedFlag> for DerivedVersions {
+    fn from(flag: DerivedFlag) -> Self {
+        match flag {
+            DerivedFlag::Leave => Self::Leave,
+            DerivedFlag::Destroy => Self::Destroy,
+        }
+    }
 }
 
 pub(super) async fn redact(

@@ -1,9 +1,10 @@
 //! `outrigger memory` at a server.
 
 use outrigger_api::{
-    AnswerProposal, ChangedEntry, CommentProposal, EntryBlame, EntryContent, EntryDiff,
-    EntryHistory, EntryHits, EntryList, EntryVersion, EntryVersionState, ProblemCode,
-    ProposalAnswer, ProposalDetails, ProposalInfo, ProposalList, RevertEntry, WriteEntry,
+    AnswerProposal, ChangedEntry, CommentProposal, DerivedVersions, EntryBlame, EntryContent,
+    EntryDiff, EntryHistory, EntryHits, EntryList, EntryVersion, EntryVersionState, ProblemCode,
+    ProposalAnswer, ProposalDetails, ProposalInfo, ProposalList, RedactEntry, RedactedEntry,
+    RevertEntry, WriteEntry,
 };
 use outrigger_client::{Error, SeenRevision, with_query};
 use serde_json::json;
@@ -11,14 +12,14 @@ use serde_json::json;
 use super::connection::{Remote, not_there};
 use crate::command::memory::edit::{EditedFile, Written, edit};
 use crate::command::memory::print::{
-    print_blame, print_contents, print_decided, print_diff, print_entries, print_history,
-    print_hits, print_proposal, print_proposals, print_proposed,
+    print_blame, print_changed, print_contents, print_decided, print_diff, print_entries,
+    print_history, print_hits, print_proposal, print_proposals, print_proposed,
 };
 use crate::command::memory::{Memory, Proposals, given};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
-use crate::show::{self, Screen, Tone};
+use crate::show::{self, Screen, Tone, inert};
 
 pub(super) async fn execute(remote: &Remote, asked: Memory) -> Outcome<u8> {
     let (client, output) = (&remote.client, asked.output());
@@ -67,14 +68,7 @@ pub(super) async fn execute(remote: &Remote, asked: Memory) -> Outcome<u8> {
             let path = with_query("/v1/memory/blame", &[("path", &place(&at.path))]);
             print_blame(&client.get::<EntryBlame>(&path).await?, output)?;
         }
-        Memory::Revert { at, to, .. } => {
-            let path = place(&at.path);
-            let newest = history(remote, &path).await?.into_iter().next();
-            let newest = newest.filter(|it| it.state != EntryVersionState::Removed);
-            let seen = newest.map_or(SeenRevision::Nothing, |it| SeenRevision::At(it.revision));
-            let said = RevertEntry { path, to };
-            tell(&client.post_over("/v1/memory/revert", seen, &said).await?, output)?;
-        }
+        Memory::Revert { at, to, .. } => revert(remote, place(&at.path), to, output).await?,
         Memory::Search { words, limit, .. } => {
             let (words, limit) = (words.join(" "), limit.to_string());
             let query = [("words", words.as_str()), ("limit", &limit)];
@@ -82,10 +76,13 @@ pub(super) async fn execute(remote: &Remote, asked: Memory) -> Outcome<u8> {
             print_hits(&found.data, output)?;
         }
         Memory::Proposals(asked) => proposals(remote, asked, output).await?,
-        Memory::Redact { .. } => return Err(not_there("to destroy what was written")),
-        Memory::Prune { .. } => return Err(not_there("to let go of old versions")),
-        Memory::Stale { .. } => return Err(not_there("this list")),
-        Memory::Scope(_) => return Err(not_there("what holds for a memory scope")),
+        Memory::Redact { at, revision, derived, why, .. } => {
+            let (path, derived) = (place(&at.path), derived.map(DerivedVersions::from));
+            redact(remote, RedactEntry { path, revision, derived, why }, output).await?;
+        }
+        Memory::Prune { .. } | Memory::Stale { .. } | Memory::Scope(_) => {
+            return Err(not_there("this command of `memory`"));
+        }
     }
     Ok(0)
 }
@@ -179,6 +176,42 @@ async fn history(remote: &Remote, path: &str) -> Outcome<Vec<EntryVersion>> {
         if is_last {
             return Ok(versions);
         }
+    }
+}
+
+async fn revert(remote: &Remote, path: String, to: u64, output: Output) -> Outcome {
+    let newest = history(remote, &path).await?.into_iter().next();
+    let newest = newest.filter(|it| it.state != EntryVersionState::Removed);
+    let seen = newest.map_or(SeenRevision::Nothing, |it| SeenRevision::At(it.revision));
+    let said = RevertEntry { path, to };
+    tell(&remote.client.post_over("/v1/memory/revert", seen, &said).await?, output)
+}
+
+/// Destroys, and asks about what is no copy and still has a part of it.
+async fn redact(remote: &Remote, mut asked: RedactEntry, output: Output) -> Outcome {
+    let screen = Screen::new(output);
+    let answer = remote.client.post("/v1/memory/redact", &asked).await;
+    let made: RedactedEntry = match answer {
+        Err(Error::Problem(problem))
+            if problem.code == ProblemCode::Conflict
+                && asked.derived.is_none()
+                && screen.can_ask() =>
+        {
+            screen.note(Tone::Warning, format!("! {}", inert(&problem.detail)));
+            for hint in &problem.hints {
+                screen.note(Tone::Plain, format!("  {}", inert(hint)));
+            }
+            let destroy = screen.ask("Destroy these as well? If not, they are left.").await?;
+            asked.derived =
+                Some(if destroy { DerivedVersions::Destroy } else { DerivedVersions::Leave });
+            remote.client.post("/v1/memory/redact", &asked).await?
+        }
+        answer => answer?,
+    };
+    let RedactedEntry { data, unseen, lingers, proposal } = made;
+    match proposal {
+        Some(number) => print_proposed(number, &asked.path, output),
+        None => print_changed(&data, (unseen, lingers), output),
     }
 }
 

@@ -17,9 +17,9 @@ use super::run::say;
 use crate::command::drive::catch_up;
 use crate::command::finish::{ending, waits};
 use crate::command::sessions::{
-    Attach, CheckpointLine, Ls, SessionLine, Sessions, ShareSession, Show, StopSessions,
-    did_not_run, did_stop, lines, print_checkpoints, print_sessions, print_shares, print_stopped,
-    still_runs, summary, tell_watched,
+    Attach, CheckpointLine, Ls, RemoveSessions, SessionLine, Sessions, ShareSession, Show,
+    StopSessions, did_not_run, did_stop, gone, lines, print_checkpoints, print_sessions,
+    print_shares, print_stopped, still_runs, summary, tell_removed, tell_watched,
 };
 use crate::exit::Outcome;
 use crate::flags::{Json, Output};
@@ -63,7 +63,8 @@ pub(super) async fn execute(remote: &Remote, asked: Sessions) -> Outcome<u8> {
         Sessions::Rewind { session, to, output } => rewind(remote, &session, to, output).await,
         Sessions::Cancel { session, output } => cancel(remote, &session, output).await,
         Sessions::Export { .. } | Sessions::Import { .. } => Err(not_there("an archive")),
-        Sessions::Rm(_) | Sessions::Prune(_) => Err(not_there("to remove a session")),
+        Sessions::Rm(asked) => rm(remote, asked).await,
+        Sessions::Prune(_) => Err(not_there("to remove sessions by their age")),
         Sessions::Attach(_) | Sessions::Stop(_) | Sessions::Diff(_) | Sessions::Apply(_) => {
             unreachable!("`remote::execute` has them")
         }
@@ -256,6 +257,19 @@ async fn rewind(remote: &Remote, name: &str, to: Option<u64>, output: Output) ->
         show::line(&json!({ "type": "rewound", "session": session.as_str(), "to": at }))?;
     }
     Ok(0)
+}
+
+async fn rm(remote: &Remote, asked: RemoveSessions) -> Outcome<u8> {
+    let RemoveSessions { sessions: names, output } = asked;
+    let mut removed = Vec::new();
+    for name in &names {
+        let session = remote.find(name).await?;
+        remote.client.delete(&format!("/v1/sessions/{session}")).await?;
+        gone(&remote.kept.patch(session.as_str()))?;
+        gone(&remote.kept.apply(session.as_str()))?;
+        removed.push(session);
+    }
+    tell_removed(&removed, None, output)
 }
 
 async fn cancel(remote: &Remote, name: &str, output: Output) -> Outcome<u8> {

@@ -11,7 +11,7 @@ use outrigger_agent::{Seq, SessionId};
 use outrigger_api::{CreateSession, ServerInfo, ServerRights, UploadedWorkspace};
 use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
 use outrigger_policy::{AccessRules, Directory};
-use outrigger_server::{RequestError, SessionHost, Upload};
+use outrigger_server::{RequestError, SessionHost, Upload, UploadHost};
 use outrigger_store::{DueSession, Lease, LeasePurpose, Notices};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -25,6 +25,7 @@ use super::jobs::Jobs;
 use super::left::LeftBehind;
 use super::opening::{PreparedOpening, SessionOpening};
 use super::uploads::Uploads;
+use crate::command::sessions::{Remover, unfinished};
 use crate::command::task::{self, OpenedTask};
 use crate::config::ModelChoice;
 use crate::exit::{Failure, Kind, Outcome};
@@ -214,6 +215,29 @@ impl Host {
             database.settle(session, wakes, None).await?;
         }
         taken.map(drop)
+    }
+
+    /// Removes a session that is over, once it is let go of here.
+    async fn take_away(&self, session: &SessionId) -> Outcome {
+        let ServeContext { paths, config, store, .. } = &*self.0.context;
+        self.is_here(session).await?;
+        let slot = self.slot(&session.root());
+        let patience = Instant::now() + Duration::from_millis(limits::SERVE_REMOVE_WAIT_MS);
+        // poll: one that has just answered has its changes taken out, and is let go of then
+        let _free = loop {
+            let held = slot.lock().await;
+            let Some(driven) = &*held else { break held };
+            let state = driven.engine.state(session).await?;
+            if state.in_turn() && !state.is_cancelled() {
+                return Err(unfinished(session));
+            }
+            if Instant::now() > patience {
+                return Err(session::held(session));
+            }
+            drop(held);
+            tokio::time::sleep(Duration::from_millis(limits::SERVE_REMOVE_LOOK_MS)).await;
+        };
+        Remover::new(paths, config, store).remove(session).await.map(drop)
     }
 
     /// Drives a session, unless another process does or has its sandboxes. Gives whether it does.
@@ -424,17 +448,6 @@ impl SessionHost for Host {
         self.0.jobs.ask(job).await
     }
 
-    async fn begin_upload(&self, person: &str) -> Result<Upload, RequestError> {
-        self.0.uploads.begin(person)
-    }
-
-    async fn end_upload(&self, id: &str) -> Result<UploadedWorkspace, RequestError> {
-        let (uploads, id) = (self.0.uploads.clone(), id.to_owned());
-        let ended = tokio::task::spawn_blocking(move || uploads.end(&id)).await;
-        let ended = ended.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic));
-        ended.and_then(|ended| ended).map_err(failure::told)
-    }
-
     async fn wake(&self, session: &SessionId) -> Result<(), RequestError> {
         let (host, session) = (self.clone(), session.clone());
         self.0.jobs.ask(move || async move { host.awake(&session).await }.boxed_local()).await
@@ -445,5 +458,24 @@ impl SessionHost for Host {
             return true;
         }
         self.0.context.store.database.is_leased(session).await.unwrap_or(false)
+    }
+
+    async fn remove(&self, session: &SessionId) -> Result<(), RequestError> {
+        let (host, session) = (self.clone(), session.clone());
+        self.0.jobs.ask(move || async move { host.take_away(&session).await }.boxed_local()).await
+    }
+}
+
+#[async_trait]
+impl UploadHost for Host {
+    async fn begin_upload(&self, person: &str) -> Result<Upload, RequestError> {
+        self.0.uploads.begin(person)
+    }
+
+    async fn end_upload(&self, id: &str) -> Result<UploadedWorkspace, RequestError> {
+        let (uploads, id) = (self.0.uploads.clone(), id.to_owned());
+        let ended = tokio::task::spawn_blocking(move || uploads.end(&id)).await;
+        let ended = ended.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic));
+        ended.and_then(|ended| ended).map_err(failure::told)
     }
 }

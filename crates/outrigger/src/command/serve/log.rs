@@ -11,12 +11,12 @@ use std::io::Write;
 use crate::exit::Failure;
 use crate::flags::Output;
 use crate::session;
-use crate::show::{self, Screen, Tone};
+use crate::show::{self, Screen, Tone, inert};
 
 /// How it is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// A few lines for people; nothing of requests.
+    /// A few lines for people; of requests those alone that failed by the server's fault.
     Text,
     /// One object in JSON on each line of standard error.
     Json,
@@ -55,6 +55,12 @@ impl ServerLog {
 
     pub(super) fn request(self, request: &AnsweredRequest) {
         if self.format == LogFormat::Text {
+            if let Some(fault) = &request.fault {
+                let route = request.route.as_deref().unwrap_or("?");
+                let text = format!("! {} {route} was answered 500: {fault}", request.method);
+                Screen::new(self.output).note(Tone::Warning, inert(&text));
+                Screen::new(self.output).note(Tone::Detail, format!("  request {}", request.id));
+            }
             return;
         }
         let level = if request.status >= 500 { "error" } else { "info" };
@@ -66,6 +72,7 @@ impl ServerLog {
             "duration_ms": request.took_ms,
             "principal": request.person,
             "session": request.session,
+            "fault": request.fault,
         });
         write(level, "request", fields);
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use super::remove::{Remover, told};
+use super::remove::{BLOBS_STAY, Remover, told};
 use crate::command::gc::{Age, age};
 use crate::compose;
 use crate::config::Config;
@@ -68,7 +68,7 @@ pub(crate) async fn prune(paths: &Paths, asked: PruneSessions) -> Outcome<u8> {
         }
     }
     if !asked.dry_run {
-        return told(&removed, asked.output);
+        return told(&removed, Some(BLOBS_STAY), asked.output);
     }
     let sessions = count(removed.len() as u64, "session");
     screen.note(Tone::Good, format!("● {sessions} would be removed"));

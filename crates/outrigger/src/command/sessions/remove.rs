@@ -40,15 +40,20 @@ pub(crate) async fn rm(paths: &Paths, asked: RemoveSessions) -> Outcome<u8> {
         let session = session::find(&*store.journal, name).await?.session;
         removed.extend(remover.remove(&session).await?);
     }
-    told(&removed, output)
+    told(&removed, Some(BLOBS_STAY), output)
 }
 
+/// What is said where the database is this machine's.
+pub(super) const BLOBS_STAY: &str =
+    "what was copied into it goes with the next `outrigger gc` after a day";
+
 /// Says which sessions are gone.
-pub(super) fn told(removed: &[SessionId], output: Output) -> Outcome<u8> {
+pub(crate) fn told(removed: &[SessionId], detail: Option<&str>, output: Output) -> Outcome<u8> {
     let screen = Screen::new(output);
     screen.note(Tone::Good, format!("● {} removed", count(removed.len() as u64, "session")));
-    let hint = "what was copied into it goes with the next `outrigger gc` after a day";
-    screen.note(Tone::Detail, hint);
+    if let Some(detail) = detail {
+        screen.note(Tone::Detail, detail);
+    }
     if output.json.is_some() {
         let removed: Vec<_> = removed.iter().map(SessionId::as_str).collect();
         show::line(&json!({ "type": "removed", "sessions": removed }))?;
@@ -107,8 +112,7 @@ impl<'a> Remover<'a> {
         if state.is_cancelled() || !state.in_turn() {
             return Ok(());
         }
-        Err(Failure::new(Kind::Conflict, format!("session {session} has something to do yet"))
-            .hint(format!("`outrigger sessions cancel {session}` ends it.")))
+        Err(unfinished(session))
     }
 
     /// Destroys the sandboxes of a session that ever had any.
@@ -131,6 +135,12 @@ impl<'a> Remover<'a> {
                 .hint("Nothing of the session was removed.")),
         }
     }
+}
+
+/// The error for a session that goes on yet.
+pub(crate) fn unfinished(session: &SessionId) -> Failure {
+    Failure::new(Kind::Conflict, format!("session {session} has something to do yet"))
+        .hint(format!("`outrigger sessions cancel {session}` ends it."))
 }
 
 /// Removes a file, if it is there.
