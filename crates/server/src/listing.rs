@@ -220,11 +220,17 @@ impl Listing {
     /// Tells which of these are no more. The others are only none of the newest.
     async fn tell_removed(&self, parts: &Services, missed: impl Iterator<Item = &SessionId>) {
         for session in missed {
-            let Ok(None) = parts.journal.session(session).await else { continue };
-            let was = self.known().remove(session);
-            if let Some(ListedSession { info, .. }) = was {
-                drop(self.updates.send(Update::Removed(info)));
+            if let Ok(None) = parts.journal.session(session).await {
+                self.removed(session);
             }
+        }
+    }
+
+    /// A session was removed: nothing of it is kept, and who saw it is told.
+    pub(crate) fn removed(&self, session: &SessionId) {
+        let was = self.known().remove(session);
+        if let Some(ListedSession { info, .. }) = was {
+            drop(self.updates.send(Update::Removed(info)));
         }
     }
 

@@ -297,7 +297,9 @@ pub(crate) async fn remove(
     Name(session): Name,
 ) -> Result<StatusCode, RequestError> {
     let session = server.session(&person, &session, AccessAction::Remove).await?;
-    server.parts.host.remove(&session).await.map(|()| StatusCode::NO_CONTENT)
+    server.parts.host.remove(&session).await?;
+    server.listing.removed(&session);
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// What was written down is acted on, here or by the process that drives the session.

@@ -281,7 +281,7 @@ fn what_waits_for_a_person_waits_on_where_its_account_is_stopped() {
 
 #[test]
 fn a_session_is_removed_for_good_and_whoever_looks_is_told() {
-    let laptop = laptop(&["echo zqxjkvbpyyw > new", "sleep 600"]);
+    let laptop = laptop(&["echo zqxjkvbpyyw > new; if grep slow file; then sleep 600; fi"]);
     let run =
         |text: &str| laptop.world.outrigger(&["run", "--detach", text, "--dir", laptop.dir()]);
     laptop.world.ran(0, &["run", "Make one.", "--dir", laptop.dir()]);
@@ -289,10 +289,12 @@ fn a_session_is_removed_for_good_and_whoever_looks_is_told() {
     let patch = laptop.served.world.harness().join(format!("patches/{done}.patch"));
     until("its changes are kept", || patch.exists().then_some(()));
     // What goes on is ended first.
+    fs::write(laptop.dir.join("file"), "slow\n").unwrap();
     Ran::of(run("Sleep.").output().unwrap()).expect(0);
     let listed = laptop.world.ran(0, &["sessions", "ls", "--json"]).json();
-    let busy = listed["sessions"][0]["session"].as_str().unwrap().to_owned();
-    let refused = laptop.world.ran(5, &["sessions", "rm", &busy]).stderr;
+    let mut listed = listed["sessions"].as_array().unwrap().iter();
+    let busy = listed.find(|it| it["title"] == "Sleep.").unwrap()["session"].as_str().unwrap();
+    let refused = laptop.world.ran(5, &["sessions", "rm", busy]).stderr;
     assert!(refused.contains("has something to do yet"), "{refused}");
     laptop.login("bob", "bobs").expect(0);
     laptop.world.ran(4, &["--server", "bobs", "sessions", "rm", &done]);
@@ -320,8 +322,8 @@ fn a_session_is_removed_for_good_and_whoever_looks_is_told() {
     all.wait().unwrap();
     laptop.world.ran(4, &["sessions", "show", &done]);
     assert!(!patch.exists());
-    laptop.world.ran(0, &["sessions", "cancel", &busy]);
-    laptop.world.ran(0, &["sessions", "rm", &busy]);
+    laptop.world.ran(0, &["sessions", "cancel", busy]);
+    laptop.world.ran(0, &["sessions", "rm", busy]);
     assert_eq!(laptop.world.ran(0, &["sessions", "ls", "--json"]).json()["sessions"], json!([]));
     let report = laptop.served.world.ran(0, &["audit", "verify", "--json"]).json();
     assert_eq!((&report["removed"], &report["sessions"]), (&json!(2), &json!(0)));
