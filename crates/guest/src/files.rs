@@ -15,13 +15,15 @@ mod write;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
 use outrigger_sandbox::wire::GuestReply;
-use outrigger_sandbox::{Error, FileOp, FileReply};
+use outrigger_sandbox::{Error, FileError, FileErrorKind, FileOp, FileReply};
 
 use crate::connection::Connections;
 use crate::exec::caller::Caller;
 use crate::exec::table::{ExecLookup, FileEntry, Slot, Table, brief};
+use crate::limits;
 use pool::{Pool, Ticket};
 
 /// All file operations that are not answered yet.
@@ -30,13 +32,31 @@ pub(crate) struct Files {
     /// Readable when an operation finished.
     pub(crate) wake: OwnedFd,
     pool: Pool,
+    /// Until when nothing is written, because the disk is fuller than it may be.
+    full_until: Option<Instant>,
 }
 
 impl Files {
     /// `apart`: its threads hold no descriptors of this one's.
     pub(crate) fn new(apart: bool) -> io::Result<Self> {
         let (pool, wake) = Pool::new(apart)?;
-        Ok(Self { wake, pool })
+        Ok(Self { wake, pool, full_until: None })
+    }
+
+    /// The disk is fuller than it may be. Whoever looked at it looks again and says so again if
+    /// it grows.
+    pub(crate) fn disk_full(&mut self) {
+        self.full_until = Some(Instant::now() + Duration::from_millis(limits::DISK_FULL_MS));
+    }
+
+    /// The error of an operation for which there is no room.
+    fn no_space(&self, op: &FileOp) -> Option<Error> {
+        let FileOp::Write { path, .. } = op else { return None };
+        let is_full = self.full_until.is_some_and(|until| Instant::now() < until);
+        is_full.then(|| {
+            let detail = "the disk of the sandbox is full: remove something first".to_owned();
+            FileError { kind: FileErrorKind::NoSpace, path: path.clone(), detail }.into()
+        })
     }
 
     /// Whether any operation is still to be answered.
@@ -70,13 +90,17 @@ impl Files {
                 Some(Err(Error::Invalid(format!("`{id}` names a command"))))
             }
             ExecLookup::Forgotten => Some(Err(Error::Forgotten { id: id.to_string() })),
-            ExecLookup::New => match self.pool.submit(op, Ticket::Id(id.clone())) {
-                Ok(()) => {
-                    table.insert(id, Slot::File(FileEntry::Pending(vec![caller])));
-                    None
+            ExecLookup::New => {
+                // Not noted under its id: asked for again, it may be done.
+                if let Some(error) = self.no_space(&op) {
+                    return Some(Err(error));
                 }
-                Err(error) => Some(Err(error)),
-            },
+                if let Err(error) = self.pool.submit(op, Ticket::Id(id.clone())) {
+                    return Some(Err(error));
+                }
+                table.insert(id, Slot::File(FileEntry::Pending(vec![caller])));
+                None
+            }
         }
     }
 

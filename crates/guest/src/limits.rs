@@ -61,6 +61,9 @@ pub(crate) const REMOVE_DEPTH_MAX: usize = 64;
 /// From one word to the spawner that something was asked for to the next. It counts a
 /// sandbox as idle only this much later.
 pub(crate) const ACTIVITY_MS_MIN: u64 = 1_000;
+/// How long nothing is written by file operations after the spawner said that the disk is full.
+/// It looks four times in that time, and says so again where it grew.
+pub(crate) const DISK_FULL_MS: u64 = 1_000;
 /// Kept output, or names that are forgotten, in one record of it.
 pub(crate) const KEPT_PIECE_BYTES: usize = 256 << 10;
 /// From one look at processes that are being stopped to the next.

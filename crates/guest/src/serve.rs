@@ -201,7 +201,10 @@ impl Guest {
         match control::receive(control.socket.as_fd())? {
             control::ControlMessage::Connection(fd) => self.connections.open(fd, None)?,
             control::ControlMessage::HandOver(to) => return self.hand_over(to),
-            control::ControlMessage::DiskFull => self.commands.kill_all(End::DiskFull),
+            control::ControlMessage::DiskFull => {
+                self.files.disk_full();
+                self.commands.kill_all(End::DiskFull);
+            }
             control::ControlMessage::Idle => {
                 control.tell(if self.is_busy() {
                     SpawnerMessage::Busy

@@ -194,7 +194,10 @@ impl Commands {
     /// Stops all that commands left behind; the answer follows when it stopped.
     pub(crate) fn freeze(&mut self, caller: Caller, out: &mut Connections) {
         if self.is_busy() {
-            let reason = format!("{} commands run in it", self.running.len());
+            let reason = match self.running.len() {
+                1 => "a command runs in it".to_owned(),
+                count => format!("{count} commands run in it"),
+            };
             return out.reply(caller, GuestReply::Frozen(Err(Error::Busy { reason })));
         }
         self.freezer.freeze(&mut self.cgroups, caller, out);

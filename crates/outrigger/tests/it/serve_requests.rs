@@ -1,8 +1,9 @@
 //! What a program is told that asks a server wrongly.
 
 use crate::serve::Served;
-use crate::support::{Turn, World, shell};
+use crate::support::{Turn, World, shell, until};
 use serde_json::{Value, json};
+use std::process::Stdio;
 
 fn served() -> (Served, String) {
     let world = World::new();
@@ -80,4 +81,30 @@ fn what_is_wrong_is_said_in_words_of_the_contract() {
     std::fs::write(&large, format!("{{\"text\": \"{}\"}}", "x".repeat(3 << 20))).unwrap();
     let (status, detail) = told(&["--json", &format!("@{}", large.display())], "/v1/sessions");
     assert!(status == 413 && detail.contains("2 MiB"), "{status} {detail}");
+}
+
+#[test]
+fn who_waits_for_a_command_is_told_that_its_sandbox_was_removed() {
+    let (served, key) = served();
+    let json = |body: &Value| ["--json".to_owned(), body.to_string()];
+    let ask = |body: &Value, path: &str| {
+        let args = json(body);
+        served.with_key(&key, &[&args[0], &args[1]], path)
+    };
+    let (_, sandbox) = ask(&json!({}), "/v1/sandboxes");
+    let at = format!("/v1/sandboxes/{}", sandbox["id"].as_str().unwrap());
+    let sleep = json!({ "id": "long", "shell": "sleep 60" });
+    let mut waits = served.world.command("curl");
+    waits.args(["--silent", "--max-time", "30", "--oauth2-bearer", &key]).args(json(&sleep));
+    let waits = waits.arg(format!("{}{at}/execs", served.url)).stdout(Stdio::piped()).spawn();
+    let waits = waits.unwrap();
+    until("it runs", || {
+        (served.with_key(&key, &[], &format!("{at}/execs/long")).0 == 200).then_some(())
+    });
+    assert_eq!(served.with_key(&key, &["--request", "DELETE"], &at).0, 204);
+    let told = String::from_utf8(waits.wait_with_output().unwrap().stdout).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let detail = told["detail"].as_str().unwrap_or_default();
+    assert!(told["status"] == 404 && detail.ends_with("was removed"), "{told}");
+    assert_eq!(told["retryable"], false);
 }

@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::support::*;
-use outrigger_sandbox::{Backend, CreateOutcome, CreateSpec, End, Isolation};
+use outrigger_sandbox::{
+    Backend, CreateOutcome, CreateSpec, End, FileErrorKind, FileOp, Isolation, Precondition,
+    WriteMode,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -20,6 +23,40 @@ async fn a_command_that_fills_the_disk_is_killed_and_the_sandbox_goes_on() {
         says(&*sandbox, "head -c 4000000 /dev/zero > f; sleep 1; echo fits").await,
         "fits\n"
     );
+}
+
+#[tokio::test]
+async fn what_is_written_into_a_full_disk_is_refused_and_the_sandbox_goes_on() {
+    let world = world().await;
+    let spec = CreateSpec { disk_bytes_max: 16 * MIB, ..CreateSpec::default() };
+    let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
+    let write = |mode| FileOp::Write {
+        id: fresh(),
+        path: "large".to_owned(),
+        contents: vec![0; 1 << 20],
+        mode,
+        executable: None,
+        modified_ns: None,
+        precondition: Precondition::None,
+    };
+    files(&*sandbox, write(WriteMode::Create)).await.unwrap();
+    let limit = Instant::now() + Duration::from_secs(30);
+    let refused = loop {
+        if let Err(error) = files(&*sandbox, write(WriteMode::Append)).await {
+            break error;
+        }
+        assert!(Instant::now() < limit, "it takes everything");
+        // poll: the spawner looks again and again
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    assert_eq!((refused.kind, &*refused.path), (FileErrorKind::NoSpace, "large"));
+    assert!(sandbox.is_alive());
+    assert_eq!(says(&*sandbox, "rm large; echo room").await, "room\n");
+    while files(&*sandbox, write(WriteMode::Replace)).await.is_err() {
+        assert!(Instant::now() < limit, "there is no room again");
+        // poll: until a moment after the last look that found it full
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Who may do what with which sandbox and which snapshot.
 
+use outrigger_api::ProblemCode;
 use outrigger_policy::{AccessAction, AccessRights, SessionStanding};
 use outrigger_sandbox::{ExecId, Execute, Sandbox, SandboxId, SnapshotId};
 use std::sync::Arc;
@@ -73,6 +74,16 @@ impl Server {
         let action =
             if what == SandboxUse::Look { AccessAction::View } else { AccessAction::Manage };
         Err(denied(action))
+    }
+
+    /// The error of a command, also where its sandbox was removed meanwhile: no attempt more
+    /// helps then.
+    pub(crate) fn ended_by(&self, error: RequestError, id: &SandboxId) -> RequestError {
+        let is_gone = self.parts.sandboxes.owner(id).is_none();
+        if error.code == ProblemCode::SandboxUnavailable && is_gone {
+            return RequestError::not_found(format!("sandbox `{id}` was removed"));
+        }
+        error
     }
 
     /// A sandbox with which a person may do that, to be used.

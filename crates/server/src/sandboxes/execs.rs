@@ -94,7 +94,8 @@ pub(crate) async fn run(
         return Err(of_another_life(&request.id));
     }
     keyed.done(&server.keys);
-    let info = waited(&*sandbox, request, wait).await?;
+    let info = waited(&*sandbox, request, wait).await;
+    let info = info.map_err(|error| server.ended_by(error, &id))?;
     let is_over = info.state == ExecState::Ended;
     Ok((if is_over { StatusCode::OK } else { StatusCode::ACCEPTED }, Json(info)))
 }
@@ -119,7 +120,8 @@ pub(crate) async fn one(
     QueryParams(query): QueryParams<WaitQuery>,
 ) -> Result<Json<ExecInfo>, RequestError> {
     let (sandbox, exec) = server.with_exec(&person, (&sandbox, &exec), SandboxUse::Look).await?;
-    waited(&*sandbox, attach(exec), query.wait).await.map(Json)
+    let info = waited(&*sandbox, attach(exec), query.wait).await;
+    info.map(Json).map_err(|error| server.ended_by(error, sandbox.id()))
 }
 
 /// Follows the output of a command from its first byte, in order: `event: stdout` and `event:

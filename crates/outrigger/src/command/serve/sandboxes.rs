@@ -23,6 +23,7 @@ use outrigger_sandbox::{
 use outrigger_sandbox_native::is_of_project;
 use outrigger_server::{RequestError, SandboxHost};
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use tokio::sync::OnceCell;
 
@@ -81,7 +82,12 @@ impl PersonSandboxes {
 
     /// One that has a record, or the error that there is none.
     fn known(&self, id: &SandboxId) -> Result<Arc<HeldSandbox>, RequestError> {
-        self.held(id).ok_or_else(|| gone(id))
+        self.found(id).ok_or_else(|| gone(id))
+    }
+
+    /// One that is not being removed.
+    fn found(&self, id: &SandboxId) -> Option<Arc<HeldSandbox>> {
+        self.held(id).filter(|held| !held.leaves.load(Ordering::Acquire))
     }
 
     fn new_held(&self, id: &SandboxId, record: SandboxRecord) -> HeldSandbox {
@@ -277,7 +283,7 @@ impl SandboxHost for PersonSandboxes {
     }
 
     fn owner(&self, id: &SandboxId) -> Option<String> {
-        self.held(id).map(|held| held.record.person.clone())
+        self.found(id).map(|held| held.record.person.clone())
     }
 
     async fn create(
@@ -364,7 +370,12 @@ impl SandboxHost for PersonSandboxes {
         let held = self.known(id)?;
         let mut handle = held.handle.lock().await;
         *handle = None;
-        self.context().await?.backend.destroy(id).await?;
+        let backend = &self.context().await?.backend;
+        held.leaves.store(true, Ordering::Release);
+        if let Err(error) = backend.destroy(id).await {
+            held.leaves.store(false, Ordering::Release);
+            return Err(error.into());
+        }
         self.forget_gone(id).await
     }
 

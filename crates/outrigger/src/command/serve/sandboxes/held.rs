@@ -3,6 +3,7 @@
 use outrigger_sandbox::{ExecId, Generation, Sandbox};
 use outrigger_server::NotedFlow;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex as StdMutex};
 use tokio::sync::Mutex;
 
@@ -21,6 +22,8 @@ pub(super) struct HeldSandbox {
     /// What it may reach, as it was said last.
     network: StdMutex<Vec<String>>,
     flows: StdMutex<FlowFile>,
+    /// It is being removed: nobody finds it any more.
+    pub(super) leaves: AtomicBool,
 }
 
 impl HeldSandbox {
@@ -29,7 +32,8 @@ impl HeldSandbox {
         let execs = StdMutex::new(ExecLives::new(beside("execs")));
         let network = StdMutex::new(record.network.clone());
         let flows = StdMutex::new(FlowFile::new(beside("flows")));
-        Self { record, handle: Mutex::default(), execs, network, flows }
+        let (handle, leaves) = (Mutex::default(), AtomicBool::new(false));
+        Self { record, handle, execs, network, flows, leaves }
     }
 
     /// What it may reach.
