@@ -38,6 +38,11 @@ fn a_key_is_that_of_one_request() {
     other("/v1/sessions", "a", &json!({ "text": "Goodbye" }));
     let at = format!("/v1/sessions/{}", session["id"].as_str().unwrap());
     served.await_status(session["id"].as_str().unwrap(), "answered");
+    // What nobody serves in the sandbox of a fork is no fault of the server.
+    let (_, fork) = ask(&format!("{at}/fork"), "fork", &json!({}));
+    let memory = format!("/v1/sessions/{}/files?path=/memory", fork["id"].as_str().unwrap());
+    let (status, told) = served.with_key(&key, &[], &memory);
+    assert!(status == 503 && told["hints"].to_string().contains("/v1/memory"), "{status} {told}");
     // A fork would have the name of the session.
     other(&format!("{at}/fork"), "a", &json!({}));
     let messages = format!("{at}/messages");

@@ -2,7 +2,7 @@
 
 use outrigger_api::limits::{FILE_BYTES_MAX, FOLDER_FILES_MAX};
 use outrigger_api::{FileContent, FileList};
-use outrigger_sandbox::{Error, FileOp, FileReply, Sandbox};
+use outrigger_sandbox::{Error, FileErrorKind, FileOp, FileReply, Sandbox};
 use outrigger_server::file_info;
 use std::sync::Arc;
 
@@ -42,6 +42,12 @@ pub(super) async fn file(sandbox: Arc<dyn Sandbox>, path: String) -> Outcome<Fil
 
 fn unexpected(reply: Result<FileReply, Error>) -> Failure {
     match reply {
+        // As what is served says that nobody serves.
+        Err(Error::File(error)) if error.kind == FileErrorKind::Io => {
+            Failure::new(Kind::SandboxUnavailable, error.to_string()).hint(
+                "What is beneath /memory, /skills and /agents is served from the session's next turn on; `GET /v1/memory` has it.",
+            )
+        }
         Err(error) => failed(&error),
         Ok(_) => {
             Failure::new(Kind::SandboxUnavailable, "the sandbox answered what was not asked for")
