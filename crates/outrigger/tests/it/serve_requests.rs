@@ -42,7 +42,7 @@ fn a_key_is_that_of_one_request() {
     let (_, fork) = ask(&format!("{at}/fork"), "fork", &json!({}));
     let memory = format!("/v1/sessions/{}/files?path=/memory", fork["id"].as_str().unwrap());
     let (status, told) = served.with_key(&key, &[], &memory);
-    assert!(status == 503 && told["hints"].to_string().contains("/v1/memory"), "{status} {told}");
+    assert!(status == 409 && told["hints"].to_string().contains("/v1/memory"), "{status} {told}");
     // A fork would have the name of the session.
     other(&format!("{at}/fork"), "a", &json!({}));
     let messages = format!("{at}/messages");

@@ -44,7 +44,7 @@ fn unexpected(reply: Result<FileReply, Error>) -> Failure {
     match reply {
         // As what is served says that nobody serves.
         Err(Error::File(error)) if error.kind == FileErrorKind::Io => {
-            Failure::new(Kind::SandboxUnavailable, error.to_string()).hint(
+            Failure::new(Kind::Conflict, error.to_string()).hint(
                 "What is beneath /memory, /skills and /agents is served from the session's next turn on; `GET /v1/memory` has it.",
             )
         }
