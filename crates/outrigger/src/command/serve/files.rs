@@ -2,8 +2,9 @@
 
 use outrigger_api::limits::{FILE_BYTES_MAX, FOLDER_FILES_MAX};
 use outrigger_api::{FileContent, FileList};
-use outrigger_sandbox::{Error, FileErrorKind, FileOp, FileReply, Sandbox};
+use outrigger_sandbox::{Error, FileErrorKind, FileOp, FileReply, Sandbox, is_within};
 use outrigger_server::file_info;
+use outrigger_tools::namespace::MOUNTS;
 use std::sync::Arc;
 
 use crate::exit::{Failure, Kind, Outcome};
@@ -40,12 +41,16 @@ pub(super) async fn file(sandbox: Arc<dyn Sandbox>, path: String) -> Outcome<Fil
     }
 }
 
+fn is_mounted(path: &str) -> bool {
+    MOUNTS.iter().any(|mount| is_within(path, mount))
+}
+
 fn unexpected(reply: Result<FileReply, Error>) -> Failure {
     match reply {
-        // As what is served says that nobody serves.
-        Err(Error::File(error)) if error.kind == FileErrorKind::Io => {
+        // As what is mounted says that nobody serves.
+        Err(Error::File(error)) if error.kind == FileErrorKind::Io && is_mounted(&error.path) => {
             Failure::new(Kind::Conflict, error.to_string()).hint(
-                "What is beneath /memory, /skills and /agents is served from the session's next turn on; `GET /v1/memory` has it.",
+                "Memory and skills are served in a sandbox from its session's next turn on; `GET /v1/memory` has them.",
             )
         }
         Err(error) => failed(&error),
