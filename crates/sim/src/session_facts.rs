@@ -1,7 +1,7 @@
 //! What the witness knows of one session.
 
 use outrigger_agent::{
-    Amounts, Author, Event, Outcome, Parent, Product, Seq, SessionId, Spec, TrustedFile,
+    Amounts, Author, Event, Failure, Outcome, Parent, Product, Seq, SessionId, Spec, TrustedFile,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -51,7 +51,9 @@ impl SessionFacts {
             _ => return Ok(()),
         };
         match self.refused.remove(effect) {
-            Some((knew, outcome)) if knew == writer && said != Some(&outcome) => {
+            Some((knew, outcome))
+                if knew == writer && !said.is_some_and(|said| tells_of(&outcome, said)) =>
+            {
                 Err(Violation::OutcomeDropped(*effect))
             }
             Some(refused) if said.is_none() => {
@@ -127,5 +129,17 @@ impl SubagentFacts {
     pub(crate) fn asks(&mut self) {
         let coming = std::mem::take(&mut self.coming);
         self.heard.extend(coming);
+    }
+}
+
+/// Whether both tell the same fact. When a provider is asked again is no fact: it is decided
+/// each time that the outcome is taken in.
+fn tells_of(one: &Outcome, other: &Outcome) -> bool {
+    match (one, other) {
+        (
+            Outcome::Failed(Failure::Model { fault, detail, .. }),
+            Outcome::Failed(Failure::Model { fault: other, detail: said, .. }),
+        ) => fault == other && detail == said,
+        _ => one == other,
     }
 }
