@@ -18,7 +18,7 @@ use utoipa::IntoParams;
 
 use crate::approvals::waiting;
 use crate::follow::{Followed, Follower, named};
-use crate::headers::LastEvent;
+use crate::headers::{LastEvent, last_event};
 use crate::input::{Name, QueryParams};
 use crate::listing::Update;
 use crate::login::Person;
@@ -123,8 +123,8 @@ pub(crate) async fn follow(
 ) -> Result<Frames, RequestError> {
     let session = server.session(&person, &name, AccessAction::View).await?;
     let standing_now = server.shown(&person, &session).await?;
+    let last = last_event(&headers, |id| id.parse().ok())?;
     let present = server.presence.enter(&session, &person.name);
-    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let events = Follower::new(&server, session.clone(), Seq(last.unwrap_or(query.after)));
     let admitted = (server.clone(), person.clone(), name);
     let events = stream::unfold((events, admitted), async |(mut follower, admitted)| {

@@ -1,6 +1,10 @@
 //! Which headers requests may come with, for the contract: handlers read them.
 
+use axum::http::HeaderMap;
+use outrigger_api::ProblemCode;
 use utoipa::IntoParams;
+
+use crate::RequestError;
 
 /// Of what is to be done once, however often it is asked for.
 #[derive(IntoParams)]
@@ -45,4 +49,17 @@ pub(crate) struct LastEvent {
     /// The place of the last event that is known, which wins over `after`.
     #[param(rename = "Last-Event-ID")]
     seq: Option<u64>,
+}
+
+/// From where what is followed goes on. `from` says what the `id` of an event means.
+pub(crate) fn last_event<T>(
+    headers: &HeaderMap,
+    from: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, RequestError> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let place = value.to_str().ok().and_then(from);
+    place.map(Some).ok_or_else(|| {
+        let text = "`Last-Event-ID`: it is the `id` of no event of this stream";
+        RequestError::new(ProblemCode::InvalidRequest, text)
+    })
 }

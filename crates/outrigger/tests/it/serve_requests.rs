@@ -82,6 +82,10 @@ fn what_is_wrong_is_said_in_words_of_the_contract() {
     assert!(detail.contains("expected a whole number"), "{detail}");
     let (status, detail) = told(&[], "/v1/sessions?limit=many");
     assert!(status == 400 && !detail.contains("deserialize"), "{detail}");
+    let (_, session) = served.with_key(&key, &["--json", r#"{"text": "Hello"}"#], "/v1/sessions");
+    let stream = format!("/v1/sessions/{}/stream", session["id"].as_str().unwrap());
+    let (status, detail) = told(&["--header", "Last-Event-ID: newest"], &stream);
+    assert!(status == 400 && detail.contains("`Last-Event-ID`"), "{status} {detail}");
     let large = served.world.path("large");
     std::fs::write(&large, format!("{{\"text\": \"{}\"}}", "x".repeat(3 << 20))).unwrap();
     let (status, detail) = told(&["--json", &format!("@{}", large.display())], "/v1/sessions");
@@ -112,4 +116,22 @@ fn who_waits_for_a_command_is_told_that_its_sandbox_was_removed() {
     let detail = told["detail"].as_str().unwrap_or_default();
     assert!(told["status"] == 404 && detail.ends_with("was removed"), "{told}");
     assert_eq!(told["retryable"], false);
+}
+
+#[test]
+fn what_is_asked_twice_at_once_keeps_one_disk() {
+    let (served, key) = served();
+    let (_, sandbox) = served.with_key(&key, &["--json", "{}"], "/v1/sandboxes");
+    let path = format!("/v1/sandboxes/{}/snapshots", sandbox["id"].as_str().unwrap());
+    let args = ["--header", "Idempotency-Key: nightly", "--json", "{}"];
+    let taken: Vec<_> = std::thread::scope(|threads| {
+        let ask = || served.with_key(&key, &args, &path);
+        let asked: Vec<_> = (0..8).map(|_| threads.spawn(ask)).collect();
+        asked.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    for (status, told) in &taken {
+        assert_eq!((*status, &told["id"]), (201, &taken[0].1["id"]), "{told}");
+    }
+    let (_, all) = served.with_key(&key, &[], "/v1/snapshots");
+    assert_eq!(all["data"].as_array().unwrap().len(), 1, "{all}");
 }

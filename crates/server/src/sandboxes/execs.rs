@@ -18,7 +18,7 @@ use super::access::SandboxUse;
 use super::command::{attach, ended, of_another_life, request, running, size};
 use super::output::{OutputPosition, follow_output};
 use crate::events::{Frames, sse};
-use crate::headers::Idempotency;
+use crate::headers::{Idempotency, last_event};
 use crate::input::{Body, Name, NamePair, QueryParams};
 use crate::limits::EXEC_LOOK_MS;
 use crate::login::Person;
@@ -144,9 +144,8 @@ pub(crate) async fn follow(
     NamePair(sandbox, exec): NamePair,
     headers: HeaderMap,
 ) -> Result<Frames, RequestError> {
+    let from = last_event(&headers, OutputPosition::parse)?.unwrap_or_default();
     let (sandbox, exec) = server.with_exec(&person, (&sandbox, &exec), SandboxUse::Look).await?;
-    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let from = last.and_then(OutputPosition::parse).unwrap_or_default();
     Ok(sse(follow_output(sandbox, exec, from, server.ends.clone())))
 }
 

@@ -18,6 +18,8 @@ pub(super) struct HeldSandbox {
     pub(super) record: SandboxRecord,
     /// Held while it is made, resumed or removed.
     pub(super) handle: Mutex<Option<Arc<dyn Sandbox>>>,
+    /// Held while its disk is kept, so that the same request twice at once keeps it once.
+    pub(super) snapshot: Mutex<()>,
     execs: StdMutex<ExecLives>,
     /// What it may reach, as it was said last.
     network: StdMutex<Vec<String>>,
@@ -32,8 +34,8 @@ impl HeldSandbox {
         let execs = StdMutex::new(ExecLives::new(beside("execs")));
         let network = StdMutex::new(record.network.clone());
         let flows = StdMutex::new(FlowFile::new(beside("flows")));
-        let (handle, leaves) = (Mutex::default(), AtomicBool::new(false));
-        Self { record, handle, execs, network, flows, leaves }
+        let (handle, snapshot, leaves) = Default::default();
+        Self { record, handle, snapshot, execs, network, flows, leaves }
     }
 
     /// What it may reach.

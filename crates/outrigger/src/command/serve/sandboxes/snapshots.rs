@@ -31,9 +31,12 @@ impl SnapshotStore for PersonSandboxes {
         (person, name): (&str, &SnapshotId),
         label: &str,
     ) -> Result<SnapshotInfo, RequestError> {
+        let held = self.known(sandbox)?;
+        let _alone = held.snapshot.lock().await;
+        let is_new = self.0.snapshots.get(name.as_str()).is_none();
         let all = self.0.snapshots.all();
         let own = all.iter().filter(|(_, record)| record.person == person).count();
-        if own >= PERSON_SNAPSHOTS_MAX {
+        if is_new && own >= PERSON_SNAPSHOTS_MAX {
             let text = format!("you have {own} snapshots, and {PERSON_SNAPSHOTS_MAX} are the most");
             return Err(
                 RequestError::new(ProblemCode::RateLimited, text).hint("Remove one of them.")
@@ -44,7 +47,6 @@ impl SnapshotStore for PersonSandboxes {
             label: label.to_owned(),
             sandbox: sandbox.to_string(),
         };
-        let is_new = self.0.snapshots.get(name.as_str()).is_none();
         if is_new {
             self.0.snapshots.put(name.as_str(), &record).map_err(told)?;
         }
