@@ -364,6 +364,11 @@ fn columns() -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
+/// Whether standard output goes anywhere.
+pub(crate) fn is_heard() -> bool {
+    std::fs::read_link("/proc/self/fd/1").map_or(true, |file| file.as_os_str() != "/dev/null")
+}
+
 /// A line of standard output. A reader that has gone is no error of ours.
 pub(crate) fn out(text: &str) -> Outcome {
     let mut stdout = AutoStream::auto(std::io::stdout());

@@ -202,10 +202,13 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         clock: Arc::new(SystemClock),
         origins: origins.clone(),
     };
-    let link = link(store, &origins).await?;
+    let link = match show::is_heard() {
+        true => Some(link(store, &origins).await?),
+        false => None,
+    };
     let (end, ends) = watch::channel(false);
     let told_to_end = told_to_end().map_err(failed)?;
-    tell(log, &asked, &origins, &link)?;
+    tell(log, &asked, &origins, link.as_deref())?;
     let serving = outrigger_server::serve(Server::new(parts, ends), listener);
     let stopped = async {
         told_to_end.await;
@@ -244,10 +247,12 @@ async fn go_on(host: &Host, triggers: &Triggers, (notices, log): (Notices, Serve
 fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
         }
     })
 }
@@ -289,13 +294,17 @@ async fn link(store: &compose::Store, origins: &Origins) -> Outcome<String> {
     Ok(format!("{}/login?token={}", origins.first(), made.secret))
 }
 
-fn tell(log: ServerLog, asked: &Serve, origins: &Origins, link: &str) -> Outcome {
+fn tell(log: ServerLog, asked: &Serve, origins: &Origins, link: Option<&str>) -> Outcome {
     asked.manager.ready();
     if asked.output.json.is_some() {
         let object = json!({ "type": "serving", "url": origins.first(), "link": link });
         return show::line(&object);
     }
     log.note(Tone::Good, &format!("● serving at {}", origins.first()));
+    let Some(link) = link else {
+        log.note(Tone::Detail, "  `outrigger keys link` makes a link that logs a browser in.");
+        return Ok(());
+    };
     log.note(Tone::Detail, "  Open this link in a browser; it logs in once, within 15 minutes:");
     show::out(link)?;
     log.note(Tone::Detail, "  Ctrl-C ends the server. What runs goes on with the next one.");

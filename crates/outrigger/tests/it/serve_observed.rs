@@ -4,9 +4,12 @@ use crate::otlp_collector::{Answer, Collector, attribute};
 use crate::serve::Served;
 use crate::support::{Turn, World, shell, until};
 use opentelemetry_proto::tonic::trace::v1::Span;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 /// Of the key that the collector wants.
@@ -280,4 +283,21 @@ fn a_service_manager_is_told_when_it_serves_and_when_it_ends() {
     assert_eq!(told(), "READY=1");
     served.stop();
     assert_eq!(told(), "STOPPING=1");
+}
+
+#[test]
+fn where_nobody_reads_it_no_link_is_made_and_a_hangup_ends_it() {
+    let world = World::new();
+    let dir = world.dir("repo", &[("file", b"one\n")]).display().to_string();
+    let script = world.script(&[]);
+    let args = ["serve", "--listen", "127.0.0.1:0", "--dir", &dir, "--script", &script];
+    let mut server = world.outrigger(&args);
+    let server = server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut server = server.spawn().unwrap();
+    let mut told = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(told.any(|line| line.contains("`outrigger keys link`")));
+    assert!(!world.ran(0, &["keys", "ls"]).stdout.contains("link"));
+    kill_process(Pid::from_child(&server), Signal::HUP).unwrap();
+    let rest: Vec<_> = told.collect();
+    assert!(server.wait().unwrap().success(), "{rest:?}");
 }
