@@ -47,8 +47,10 @@ pub enum EventKind {
         name: String,
         /// What.
         text: String,
-        /// How many pictures came with it.
-        pictures: u32,
+        /// The pictures that came with it. `/v1/sessions/{id}/events/{seq}/pictures/{number}`
+        /// shows one, counted from 0.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pictures: Vec<PictureInfo>,
     },
     /// An effect was proposed: `seq` names it from now on.
     Proposed {
@@ -327,4 +329,19 @@ pub struct HostFlow {
     pub sent_bytes: u64,
     /// Bytes that came in.
     pub received_bytes: u64,
+}
+
+/// A picture of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PictureInfo {
+    /// Its name, as whoever sent it says.
+    pub name: String,
+    /// What it is, for example `image/png`.
+    pub media_type: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Its columns of pixels.
+    pub width: u32,
+    /// Its rows of pixels.
+    pub height: u32,
 }

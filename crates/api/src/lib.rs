@@ -56,7 +56,7 @@ pub use entry::{
 };
 pub use event::{
     ApprovalKind, EffectKind, EffectOutcome, EventKind, EventList, HostFlow, MessageAuthor,
-    ReplyPart, SessionEvent, VerdictKind,
+    PictureInfo, ReplyPart, SessionEvent, VerdictKind,
 };
 pub use exec::{
     ExecEnd, ExecInfo, ExecInput, ExecState, OutputFrame, RunCommand, SHELL_ENDED,
@@ -84,8 +84,8 @@ pub use sandbox::{
 };
 pub use secret::{RotateSecret, SecretGrant, SecretInfo, SecretList, SetSecret};
 pub use session::{
-    AttachedText, BusyAction, CancelSession, CreateSession, SendMessage, ServerInfo, SessionGroup,
-    SessionInfo, SessionLimits, SessionList, UsageInfo,
+    AttachedPicture, AttachedText, BusyAction, CancelSession, CreateSession, SendMessage,
+    ServerInfo, SessionGroup, SessionInfo, SessionLimits, SessionList, UsageInfo,
 };
 pub use share::{
     GroupInfo, PeopleList, PersonInfo, PresenceFrame, RemovedFrame, ServerRights, SessionRights,

@@ -32,6 +32,9 @@ pub struct CreateSession {
     /// What the agent is told beside it, as data that nobody vouches for.
     #[serde(default, deserialize_with = "object::all", skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<AttachedText>,
+    /// What the model is shown with it: at most 10.
+    #[serde(default, deserialize_with = "object::all", skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<AttachedPicture>,
     /// Limits that are narrower than the server's own; wider ones change nothing.
     #[serde(default, deserialize_with = "object::one")]
     pub limits: SessionLimits,
@@ -53,6 +56,18 @@ pub enum BusyAction {
     Interrupt,
     /// It is not taken: `conflict`.
     Refuse,
+}
+
+/// A picture that comes along: PNG, JPEG, GIF or WebP, which its first bytes say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AttachedPicture {
+    /// Its name, for people, for example that of its file.
+    #[schema(max_length = 255)]
+    pub name: String,
+    /// Its bytes in base64: at most 3,932,160 of them, and no side of more than 8,000 pixels.
+    #[schema(content_encoding = "base64")]
+    pub content: String,
 }
 
 /// A text that comes along.
@@ -99,9 +114,20 @@ pub struct SendMessage {
     /// What the agent is told beside it, as data that nobody vouches for.
     #[serde(default, deserialize_with = "object::all", skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<AttachedText>,
+    /// What the model is shown with it: at most 10.
+    #[serde(default, deserialize_with = "object::all", skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<AttachedPicture>,
     /// What becomes of it where a turn runs; what the session says if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when_busy: Option<BusyAction>,
+}
+
+impl SendMessage {
+    /// Words alone.
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        Self { text, data: Vec::new(), pictures: Vec::new(), when_busy: None }
+    }
 }
 
 /// Ends a session for good.

@@ -80,6 +80,12 @@ pub enum Error {
         /// The limit.
         max: usize,
     },
+    /// A picture can't be shown to a model.
+    #[error(transparent)]
+    Picture(#[from] crate::PictureFault),
+    /// What is stored beside the journal could not be read or written.
+    #[error(transparent)]
+    Blob(outrigger_store::Error),
     /// The model of a session is known to see no pictures.
     #[error("{0} does not see pictures")]
     SeesNoPictures(String),

@@ -197,7 +197,8 @@ impl From<&outrigger_engine::Error> for Failure {
     fn from(error: &outrigger_engine::Error) -> Self {
         use outrigger_engine::Error;
         match error {
-            Error::Journal { source, .. } => Self::from(source),
+            Error::Journal { source, .. } | Error::Blob(source) => Self::from(source),
+            Error::Picture(_) => Self::from_error(Kind::Usage, error),
             Error::NotFound(_) => Self::from_error(Kind::NotFound, error)
                 .hint("`outrigger sessions ls` lists the sessions."),
             Error::Contended(_) | Error::Busy(_) | Error::Ended(_) => Self::from_error(Kind::Conflict, error),

@@ -5,9 +5,12 @@
 
 mod mention;
 
-use imagesize::ImageType;
-use outrigger_agent::{Digest, MediaType, Picture, limits};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use outrigger_agent::{Picture, limits};
+use outrigger_api::AttachedPicture;
 use outrigger_beneath::{Dir, Error};
+use outrigger_engine::{PictureFault, media_type};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -24,7 +27,6 @@ pub(crate) use mention::mentioned;
 pub(crate) struct PictureFile {
     /// As it was named.
     path: PathBuf,
-    media_type: MediaType,
     content: Vec<u8>,
 }
 
@@ -45,7 +47,9 @@ impl PictureFile {
             |error: io::Error| Failure::new(Kind::Usage, format!("{}: {error}", path.display()));
         let mut content = Vec::new();
         (&file).take(HEAD_BYTES).read_to_end(&mut content).map_err(failed)?;
-        let Some(media_type) = media_type(&content) else { return Ok(None) };
+        if media_type(&content).is_none() {
+            return Ok(None);
+        }
         let bytes = file.metadata().map_err(failed)?.len();
         let max = limits::PICTURE_BYTES_MAX;
         (&file).take(max).read_to_end(&mut content).map_err(failed)?;
@@ -54,33 +58,28 @@ impl PictureFile {
             let text = format!("{} has {bytes}; a picture may have {max}", path.display());
             return Err(Failure::new(Kind::Usage, text).hint(SMALLER));
         }
-        Ok(Some(Self { path: path.to_owned(), media_type, content }))
+        Ok(Some(Self { path: path.to_owned(), content }))
     }
 
     /// What is known of it.
-    fn picture(&self) -> Outcome<Picture> {
-        let path = self.path.display();
-        let measures = imagesize::blob_size(&self.content).ok().and_then(|size| {
-            Some((u32::try_from(size.width).ok()?, u32::try_from(size.height).ok()?))
-        });
-        let Some((width, height)) = measures.filter(|(width, height)| *width > 0 && *height > 0)
-        else {
-            let text = format!("{path} is cut short or damaged: it does not say how large it is");
-            return Err(Failure::new(Kind::Usage, text));
-        };
-        let max = limits::PICTURE_EDGE_PX_MAX;
-        if width.max(height) > max {
-            let text = format!("{path} has {width} × {height} pixels; a side may have {max}");
-            return Err(Failure::new(Kind::Usage, text).hint(SMALLER));
-        }
-        Ok(Picture {
-            digest: Digest::of(&self.content),
-            media_type: self.media_type,
-            bytes: self.content.len() as u64,
-            width,
-            height,
-            name: name(&self.path),
-        })
+    pub(crate) fn picture(&self) -> Outcome<Picture> {
+        let named = self.path.display().to_string();
+        let known = outrigger_engine::picture(&named, &self.content).map_err(|fault| {
+            let failure = Failure::from_error(Kind::Usage, &fault);
+            match fault {
+                PictureFault::TooLong { .. } | PictureFault::TooWide { .. } => {
+                    failure.hint(SMALLER)
+                }
+                PictureFault::NoPicture(_) | PictureFault::Damaged(_) => failure,
+            }
+        })?;
+        Ok(Picture { name: name(&self.path), ..known })
+    }
+
+    /// As it is sent to a server, which looks at it once more.
+    pub(crate) fn attached(&self) -> Outcome<AttachedPicture> {
+        let name = self.picture()?.name;
+        Ok(AttachedPicture { name, content: BASE64_STANDARD.encode(&self.content) })
     }
 }
 
@@ -88,6 +87,11 @@ impl PictureFile {
 pub(crate) fn named(paths: &[PathBuf]) -> Outcome<Vec<PictureFile>> {
     ensure_few(paths.len())?;
     paths.iter().map(|path| PictureFile::named(path)).collect()
+}
+
+/// The files that a person named, as they are sent to a server.
+pub(crate) fn attached(paths: &[PathBuf]) -> Outcome<Vec<AttachedPicture>> {
+    named(paths)?.iter().map(PictureFile::attached).collect()
 }
 
 /// An error where a message would have too many, before more of them are read.
@@ -110,16 +114,6 @@ fn open(path: &Path) -> Result<File, Error> {
     match Dir::around(&whole)? {
         Some((dir, name)) => dir.file(&name),
         None => Err(io(io::ErrorKind::IsADirectory.into())),
-    }
-}
-
-fn media_type(head: &[u8]) -> Option<MediaType> {
-    match imagesize::image_type(head).ok()? {
-        ImageType::Png => Some(MediaType::Png),
-        ImageType::Jpeg => Some(MediaType::Jpeg),
-        ImageType::Gif => Some(MediaType::Gif),
-        ImageType::Webp => Some(MediaType::WebP),
-        _ => None,
     }
 }
 

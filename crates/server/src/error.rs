@@ -124,13 +124,14 @@ impl From<EngineError> for RequestError {
     fn from(error: EngineError) -> Self {
         let code = match &error {
             EngineError::Journal { source, .. } => return Self::from(source.clone()),
+            EngineError::Blob(source) => return Self::from(source.clone()),
             EngineError::NotFound(_) => ProblemCode::NotFound,
             EngineError::MessageTooLarge { .. } | EngineError::PicturesTooLarge { .. } => {
                 ProblemCode::TooLarge
             }
-            EngineError::SeesNoPictures(_) | EngineError::TooManyPictures { .. } => {
-                ProblemCode::InvalidRequest
-            }
+            EngineError::Picture(_)
+            | EngineError::SeesNoPictures(_)
+            | EngineError::TooManyPictures { .. } => ProblemCode::InvalidRequest,
             EngineError::NotEntitled { .. } | EngineError::Forbidden(_) => ProblemCode::Denied,
             EngineError::TooManySessions(_) => ProblemCode::RateLimited,
             EngineError::Contended(_)

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use outrigger_agent::SessionId;
+use outrigger_agent::{Picture, SessionId};
 use outrigger_api::{CreateSession, ServerInfo, UploadedWorkspace};
 use outrigger_policy::{AccessRules, Directory};
 use std::fs::File;
@@ -30,7 +30,8 @@ pub trait SessionHost: Send + Sync + Debug {
     fn directory(&self) -> Result<Directory, RequestError>;
 
     /// Opens a session under a name, and has it driven. Where there is one of that name
-    /// nothing is done: the same request came twice.
+    /// nothing is done: the same request came twice. `pictures` are stored, and come with its
+    /// first words.
     ///
     /// # Errors
     /// What keeps it from being opened; then there is none.
@@ -39,6 +40,7 @@ pub trait SessionHost: Send + Sync + Debug {
         person: &str,
         session: &SessionId,
         request: CreateSession,
+        pictures: Vec<Picture>,
     ) -> Result<(), RequestError>;
 
     /// Something was appended to a session: it is driven until it waits again, here unless

@@ -1,25 +1,29 @@
 //! What comes with a request, read; what can't be read is a problem that names it.
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
+use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Json, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use futures_util::{Stream, StreamExt as _};
 use outrigger_api::ProblemCode;
 use serde::de::DeserializeOwned;
 
-use crate::{RequestError, limits};
+use crate::RequestError;
+use crate::limits::REQUEST_BYTES_MAX;
 
 /// The body: an object in JSON.
-pub(crate) struct Body<T>(pub(crate) T);
+pub(crate) struct Body<T, const BYTES_MAX: usize = REQUEST_BYTES_MAX>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S>
+    for Body<T, BYTES_MAX>
+{
     type Rejection = RequestError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, RequestError> {
+    async fn from_request(mut request: Request, state: &S) -> Result<Self, RequestError> {
+        DefaultBodyLimit::max(BYTES_MAX).apply(&mut request);
         let (parts, body) = request.into_parts();
         let whole = Bytes::from_request(Request::from_parts(parts.clone(), body), state).await;
-        let bytes = whole.map_err(|it| unread(it.status(), &it.body_text()))?;
+        let bytes = whole.map_err(|it| unread(it.status(), &it.body_text(), BYTES_MAX))?;
         if bytes.is_empty() {
             return Err(refused(
                 "it is empty; where nothing has to be said it is `{}`, with `Content-Type: application/json`",
@@ -39,11 +43,11 @@ fn refused(why: &str) -> RequestError {
     RequestError::new(ProblemCode::InvalidRequest, format!("the body: {why}"))
 }
 
-fn unread(status: StatusCode, why: &str) -> RequestError {
+fn unread(status: StatusCode, why: &str, bytes_max: usize) -> RequestError {
     if status != StatusCode::PAYLOAD_TOO_LARGE {
         return refused(why);
     }
-    let text = format!("the body: {} MiB of JSON are the most", limits::REQUEST_BYTES_MAX >> 20);
+    let text = format!("the body: {} MiB of JSON are the most", bytes_max >> 20);
     RequestError::new(ProblemCode::TooLarge, text)
         .hint("Files go into a sandbox by `files/content` and `archive`, which take more.")
 }

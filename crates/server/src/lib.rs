@@ -44,6 +44,7 @@ mod observer;
 mod page;
 mod parts;
 mod people;
+mod pictures;
 mod presence;
 mod problems;
 mod proposals;

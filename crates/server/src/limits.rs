@@ -2,6 +2,11 @@
 
 /// Of the body of a request.
 pub const REQUEST_BYTES_MAX: usize = 2 << 20;
+/// Of the body of a message: as many pictures in base64 as a conversation takes
+/// (`outrigger_agent::limits::PICTURES_BYTES_MAX`), and what else a request has.
+pub const MESSAGE_BYTES_MAX: usize = 21 << 20;
+/// Of the name of a picture.
+pub const PICTURE_NAME_CHARS_MAX: usize = 255;
 /// How often a follower looks for events that another process appended.
 pub const FOREIGN_POLL_MS: u64 = 500;
 /// How often a stream on which nothing happens says that it is there.

@@ -16,8 +16,8 @@ use crate::page::Files;
 use crate::sandboxes::{execs, snapshots};
 use crate::{
     RequestError, Server, agents, approvals, audit, budgets, changes, checkpoints, device, egress,
-    events, files, journal, limits, login, memory, metrics, page, people, proposals, redaction,
-    requests, rules, sandboxes, secrets, sessions, sign_in, skills, workspaces,
+    events, files, journal, limits, login, memory, metrics, page, people, pictures, proposals,
+    redaction, requests, rules, sandboxes, secrets, sessions, sign_in, skills, workspaces,
 };
 
 /// What stands above the generated parts of the document.
@@ -68,6 +68,7 @@ fn api() -> OpenApiRouter<Server> {
         .routes(routes!(sessions::compact))
         .routes(routes!(sessions::cancel))
         .routes(routes!(events::list))
+        .routes(routes!(pictures::one))
         .routes(routes!(events::follow))
         .routes(routes!(events::all))
         .routes(routes!(journal::page))

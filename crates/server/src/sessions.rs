@@ -1,5 +1,6 @@
 //! Sessions: listed, opened, spoken to, stopped.
 
+use crate::limits::MESSAGE_BYTES_MAX;
 use axum::extract::State as Extract;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -122,7 +123,7 @@ pub(crate) async fn create(
     Extract(server): Extract<Server>,
     person: Person,
     headers: HeaderMap,
-    Body(request): Body<CreateSession>,
+    Body(mut request): Body<CreateSession, MESSAGE_BYTES_MAX>,
 ) -> Result<Response, RequestError> {
     if request.text.trim().is_empty() && request.agent.is_none() {
         let text = "`text` is empty: say what the agent is to do";
@@ -131,7 +132,8 @@ pub(crate) async fn create(
     server.permit(&person, AccessAction::Start)?;
     let keyed = server.keys.keyed(&person.name, ("sessions", key_of(&headers)?), &request)?;
     let session = named(&person, &headers);
-    server.parts.host.create(&person.name, &session, request).await?;
+    let pictures = server.keep_pictures(std::mem::take(&mut request.pictures)).await?;
+    server.parts.host.create(&person.name, &session, request, pictures).await?;
     keyed.done(&server.keys);
     let info = server.shown(&person, &session).await?;
     let location = format!("/v1/sessions/{session}");
@@ -174,7 +176,7 @@ pub(crate) async fn say(
     person: Person,
     Name(session): Name,
     headers: HeaderMap,
-    Body(said): Body<SendMessage>,
+    Body(said): Body<SendMessage, MESSAGE_BYTES_MAX>,
 ) -> Result<StatusCode, RequestError> {
     if said.text.trim().is_empty() {
         let text = "`text` is empty: say something";
@@ -186,7 +188,9 @@ pub(crate) async fn say(
     let data = said.data.into_iter().map(|it| Message::new(Author::Untrusted(it.name), it.text));
     // Two people may choose the same one.
     let request = key.map(|key| Digest::of(&[person.name.as_bytes(), key.as_bytes()].join(&b'\n')));
-    let message = Message { request, ..Message::new(Author::Person(person.name), said.text) };
+    let pictures = server.keep_pictures(said.pictures).await?;
+    let message = Message::new(Author::Person(person.name), said.text);
+    let message = Message { request, pictures, ..message };
     let state = server.parts.engine.state(&session).await?;
     let usual = state.spec().map_or(WhenBusy::Steer, |spec| spec.when_busy);
     let asked = match (usual, said.when_busy) {

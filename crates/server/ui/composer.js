@@ -1,5 +1,6 @@
 // Where a person writes: the first words of a session, and all that follow.
 import { html, useEffect, useRef, useState } from "./dom.js";
+import { OnDemand } from "./parts.js";
 
 // What was begun and not sent, by the place where it was: it survives looking elsewhere.
 const drafts = new Map();
@@ -7,11 +8,14 @@ const drafts = new Map();
 // On a phone Enter is the only way to a new line.
 const hasKeyboard = () => window.matchMedia("(pointer: fine)").matches;
 
-/// A field for text, and a button that does something with it. `onSend` returns a promise; what
-/// was written stays until it is fulfilled.
+const attached = () => import("./pictures.js").then((module) => module.Attached);
+
+/// A field for text, and a button that does something with it and with the pictures beside it.
+/// `onSend` returns a promise; what was written stays until it is fulfilled.
 export function Composer({ place, label, hint, action, busyWord, rows = 1, onSend, focus = false, children }) {
   const [text, setText] = useState(drafts.get(place) ?? "");
   const [busy, setBusy] = useState(false);
+  const [pictures, setPictures] = useState([]);
   const field = useRef(null);
 
   useEffect(() => {
@@ -30,12 +34,24 @@ export function Composer({ place, label, hint, action, busyWord, rows = 1, onSen
     if (busy || !text.trim()) return;
     setBusy(true);
     try {
-      await onSend(text);
+      const shown = pictures.filter((it) => it.content).map(({ name, content }) => ({ name, content }));
+      await onSend(shown.length ? { text, pictures: shown } : { text });
       write("");
+      setPictures([]);
     } catch {
       // Whoever passed `onSend` says what went wrong.
     }
     setBusy(false);
+  };
+  const add = async (files) => {
+    const { read } = await import("./pictures.js");
+    const more = await Promise.all([...files].map(read));
+    setPictures((before) => [...before, ...more]);
+  };
+  const onPaste = (event) => {
+    if (event.clipboardData.files.length === 0) return;
+    event.preventDefault();
+    add(event.clipboardData.files);
   };
   const onKeyDown = (event) => {
     const enters = event.key === "Enter" && !event.shiftKey && !event.isComposing;
@@ -53,10 +69,13 @@ export function Composer({ place, label, hint, action, busyWord, rows = 1, onSen
       placeholder=${hint}
       onInput=${(event) => write(event.target.value)}
       onKeyDown=${onKeyDown}
+      onPaste=${onPaste}
     ></textarea>
+    ${pictures.length > 0 && html`<${OnDemand} load=${attached} pictures=${pictures} onRemove=${(one) => setPictures(pictures.filter((it) => it !== one))} />`}
     ${children}
     <div class="send">
       <button class="primary" type="submit" disabled=${busy || !text.trim()}>${busy ? busyWord : action}</button>
+      <label class="attach" title="Or paste one">Add a picture…<input type="file" class="unseen" multiple accept="image/png,image/jpeg,image/gif,image/webp" onChange=${(event) => { add(event.target.files).then(() => (event.target.value = "")); }} /></label>
       <span class="faint keys-hint">Enter sends, Shift+Enter begins a line</span>
     </div>
   </form>`;

@@ -1,6 +1,5 @@
 // The page as a whole: who we are, which page is shown, what stands above all of them.
 import { loggedIn, post } from "./api.js";
-import { ApprovalPage, ApprovalsPage } from "./approvals.js";
 import { html, render, useEffect, useRef } from "./dom.js";
 import { help, listenToKeys } from "./keys.js";
 import { approvals, connected, follow, server, sessions } from "./live.js";
@@ -42,8 +41,7 @@ function App() {
 
 function Page({ page }) {
   if (page.name === "session") return html`<${SessionPage} key=${page.id} id=${page.id} />`;
-  if (page.name === "approvals" && page.id) return html`<${ApprovalPage} key=${page.id} id=${page.id} />`;
-  if (page.name === "approvals") return html`<${ApprovalsPage} />`;
+  if (page.name === "approvals") return html`<${OnDemand} key=${page.id} load=${page.id ? loadApproval : loadApprovals} id=${page.id} />`;
   if (page.name === "start") return html`<${StartPage} focus=${page.focus} />`;
   const other = ON_DEMAND[page.name];
   if (other) return html`<div class="wide"><h1 tabindex="-1">${page.id ? exact(page.id) : other.title}</h1><${OnDemand} key=${page.name} load=${other.load} id=${page.id} /></div>`;
@@ -75,6 +73,8 @@ function Top({ page, waiting, isIn }) {
   </header>`;
 }
 
+const loadApproval = () => import("./approvals.js").then((module) => module.ApprovalPage);
+const loadApprovals = () => import("./approvals.js").then((module) => module.ApprovalsPage);
 const loadKeyCard = () => import("./keycard.js").then((module) => module.KeyCard);
 const loadLogin = () => import("./login.js").then((module) => module.LoginPage);
 

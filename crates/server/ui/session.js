@@ -153,7 +153,7 @@ function Writing({ info, act }) {
     hint=${hint}
     action=${action}
     busyWord="Sending…"
-    onSend=${(text) => act("messages", running ? { text, when_busy: chosen } : { text })}
+    onSend=${(said) => act("messages", running ? { ...said, when_busy: chosen } : said)}
   >
     ${running && html`<select class="when-busy" aria-label="What becomes of it while a turn runs" onChange=${(event) => setChosen(event.target.value)}>
       ${Object.entries(WHEN_BUSY).map(([name, [, words]]) => html`<option value=${name} selected=${name === chosen}>${words}</option>`)}

@@ -32,10 +32,10 @@ function NewTask({ focus }) {
   const otherwise = about?.network.find((word) => !isWord(word)) ?? "nothing";
   const chosen = network ?? configured;
 
-  const start = async (text) => {
+  const start = async (said) => {
     setError(null);
     setSince(Date.now());
-    const body = { text, network: wordsOf(chosen, configured) };
+    const body = { ...said, network: wordsOf(chosen, configured) };
     if (model.trim()) body.model = model.trim();
     try {
       const info = await post("/v1/sessions", body);

@@ -5,7 +5,7 @@ import { phase } from "./fold.js";
 import { bytes, clock, duration, money, plural, reach, tokens, when } from "./format.js";
 import { server } from "./live.js";
 import { Markdown } from "./markdown.js";
-import { Disclosure, LongText, Rules } from "./parts.js";
+import { Disclosure, LongText, OnDemand, Rules } from "./parts.js";
 import { sessionPath, setHash } from "./router.js";
 import { useStore } from "./store.js";
 import { lineCount, line, plain, tail } from "./text.js";
@@ -54,7 +54,9 @@ const AUTHORS = {
 // Only of a person the name is known to be theirs: all others have theirs in full.
 const authorOf = ({ author, name }) => (author === "person" ? nameOf(name) : line(name, 90));
 
-function Said({ step }) {
+const shown = () => import("./pictures.js").then((module) => module.Shown);
+
+function Said({ step, session }) {
   const you = useStore(server)?.person;
   const isPerson = step.author === "person";
   const name = isPerson && step.name === you ? "You" : authorOf(step);
@@ -66,7 +68,7 @@ function Said({ step }) {
       <${At} at=${step.at} />
     </header>
     ${step.author === "file" ? html`<${Disclosure} title=${plural(lineCount(step.text), "line")}>${body}</${Disclosure}>` : body}
-    ${step.pictures > 0 && html`<p class="faint">With ${plural(step.pictures, "picture")}.</p>`}
+    ${step.pictures && html`<${OnDemand} load=${shown} pictures=${step.pictures} at=${`/v1/sessions/${encodeURIComponent(session)}/events/${step.seq}/pictures`} />`}
   `;
 }
 

@@ -22,6 +22,7 @@ import * as looks from "./checks/looks.mjs";
 import * as memory from "./checks/memory.mjs";
 import * as oidc from "./checks/oidc.mjs";
 import * as people from "./checks/people.mjs";
+import * as pictures from "./checks/pictures.mjs";
 import * as proposals from "./checks/proposals.mjs";
 import * as egress from "./checks/egress.mjs";
 import * as rewind from "./checks/rewind.mjs";
@@ -35,7 +36,7 @@ import * as tabs from "./checks/tabs.mjs";
 
 // In this order. Those that say `alone` have a house of their own: they kill the server, log out,
 // or count everything.
-const CHECKS = { login, oidc, device, session, changes, rewind, files, memory, proposals, budgets, approvals, sharing, people, rules, egress, agents, secrets, sandboxes, keyboard, tabs, killed, hostile, looks, list, long };
+const CHECKS = { login, oidc, device, session, pictures, changes, rewind, files, memory, proposals, budgets, approvals, sharing, people, rules, egress, agents, secrets, sandboxes, keyboard, tabs, killed, hostile, looks, list, long };
 
 const { values: asked } = parseArgs({
   options: {

@@ -40,7 +40,7 @@ def configure(world, owned):
         "hosts": ["api.example.com", "https://example.com/v1/*"],
         "numbers": [1, 2, 3, 4, 5, 6],
     }
-    everywhere = {"path.exec": "execs", "path.effect": "numbers", "path.number": "numbers", "query.path": "paths"}
+    everywhere = {"path.exec": "execs", "path.effect": "numbers", "path.number": "numbers", "path.seq": "numbers", "query.path": "paths"}
     everywhere |= {"header.If-Match": "versions", "body.for[*]": "hosts", "body.to": "numbers"}
     somewhere = [
         ("GET", "^/v1/sessions/", {"path.id": "sessions"}),

@@ -99,7 +99,7 @@ class Owned:
         """An address of an operation, of something that is the owner's."""
         kinds = {"/v1/approvals": self.approvals[0], "/v1/sandboxes": self.sandbox, "/v1/snapshots": self.snapshot}
         owned = next((name for kind, name in kinds.items() if path.startswith(kind)), self.sessions[0])
-        known = {"id": owned, "exec": "mark", "number": self.proposal, "name": "API_TOKEN", "effect": 3, "code": "BBBB-BBBB"}
+        known = {"id": owned, "exec": "mark", "number": self.proposal, "name": "API_TOKEN", "effect": 3, "seq": 2, "code": "BBBB-BBBB"}
         for name, value in known.items():
             path = path.replace("{" + name + "}", quote(str(value)))
         wanted = [it for it in operation.get("parameters", []) if it["in"] == "query" and it.get("required")]

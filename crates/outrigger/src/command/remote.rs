@@ -5,6 +5,7 @@
 
 mod agents;
 mod approvals;
+mod attached;
 mod audit;
 mod budget;
 mod changes;

@@ -79,7 +79,7 @@ fn need(operation: &str) -> Need {
         }
         "get_session" | "audit_session" | "get_changes" | "get_patch" | "get_change_archive"
         | "list_checkpoints" | "explain_effect" | "list_events" | "list_files" | "get_file"
-        | "read_journal" | "read_objects" | "follow_session" => Need::Session(View),
+        | "get_picture" | "read_journal" | "read_objects" | "follow_session" => Need::Session(View),
         "send_message" | "interrupt_session" | "resume_session" | "compact_session" => {
             Need::Session(Speak)
         }
@@ -205,11 +205,16 @@ fn operations(served: &Served) -> Vec<Operation> {
     all
 }
 
+/// The head of a picture of two pixels by three.
+const PNG_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAIAAAA=";
+
 /// What somebody has, by its names.
 #[derive(Clone)]
 struct Owned {
     session: String,
     effect: u64,
+    /// The event that says something with pictures.
+    said: u64,
     sandbox: String,
     snapshot: String,
 }
@@ -230,7 +235,9 @@ impl Owned {
         let put = ["--request", "PUT", "--header", "If-None-Match: *", "--json", &text];
         let (status, told) = served.with_key(key, &put, &notes);
         assert!([200, 201, 412].contains(&status), "{told}");
-        let session = name(done("/v1/sessions", json!({ "text": format!("{mark}session") })));
+        let picture = json!({ "name": "shot.png", "content": PNG_BASE64 });
+        let asked = json!({ "text": format!("{mark}session"), "pictures": [picture, picture] });
+        let session = name(done("/v1/sessions", asked));
         let label = format!("{mark}sandbox");
         let sandbox = name(done("/v1/sandboxes", json!({ "label": label })));
         let at = format!("/v1/sandboxes/{sandbox}");
@@ -242,7 +249,11 @@ impl Owned {
             let mut all = waiting["data"].as_array()?.iter();
             all.find(|asked| asked["session"] == session.as_str())?["effect"].as_u64()
         });
-        Self { session, effect, sandbox, snapshot }
+        let (_, events) = served.with_key(key, &[], &format!("/v1/sessions/{session}/events"));
+        let mut events = events["data"].as_array().unwrap().iter();
+        let said = events.find(|event| event["pictures"].is_array()).unwrap();
+        let said = said["seq"].as_u64().unwrap();
+        Self { session, effect, said, sandbox, snapshot }
     }
 
     fn fill(&self, path: &str) -> String {
@@ -255,10 +266,11 @@ impl Owned {
         } else {
             self.session.clone()
         };
-        let effect = self.effect.to_string();
+        let (effect, said) = (self.effect.to_string(), self.said.to_string());
         let known = [
             ("{id}", id.as_str()),
             ("{effect}", &effect),
+            ("{seq}", &said),
             ("{exec}", "mark"),
             ("{name}", "api-token"),
             ("{number}", "1"),
@@ -277,6 +289,7 @@ impl Owned {
         Self {
             session: other(&self.session),
             effect: self.effect,
+            said: self.said,
             sandbox: other(&self.sandbox),
             snapshot: other(&self.snapshot),
         }

@@ -1,12 +1,15 @@
 //! Pictures that a person shows, from a file to what a provider is asked, and what is refused.
 
 use crate::provider::Provider;
+use crate::serve::Served;
+use crate::serve_remote::laptop;
 use crate::support::{Ran, World, until};
 use crate::tmux::Tmux;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::fs;
+use std::path::Path;
 
 /// A PNG of two pixels by three.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x02\0\0\0\x03\x08\x02\0\0\0";
@@ -186,4 +189,79 @@ fn a_conversation_shows_what_its_words_name() {
     let tmux = Tmux::new(&world, (100, 40), "$O --continue");
     tmux.until("› And?");
     tmux.until("  with beside.gif, 4 × 5, 13 bytes");
+}
+
+/// What a server knows of the pictures of its session, by the messages that have some.
+fn known(served: &Served, key: &str, session: &str) -> Vec<Value> {
+    let (_, events) = served.with_key(key, &[], &format!("/v1/sessions/{session}/events"));
+    let all = events["data"].as_array().unwrap();
+    all.iter().filter(|event| event["pictures"].is_array()).cloned().collect()
+}
+
+#[test]
+fn a_server_is_sent_them_and_shows_them_again() {
+    let laptop = laptop(&["true", "true"]);
+    let (served, key) = (&laptop.served, laptop.served.key("ada"));
+    let (png, gif) = (laptop.world.path("shot.png"), laptop.world.path("beside.gif"));
+    fs::write(&png, PNG).unwrap();
+    fs::write(&gif, b"GIF89a\x04\0\x05\0\x80\0\0").unwrap();
+    let path = |path: &Path| path.display().to_string();
+    let run = ["run", "--dir", laptop.dir(), "What is this?", "--picture", &path(&png)];
+    laptop.world.ran(0, &run);
+    let session = laptop.session();
+    laptop.world.ran(0, &["sessions", "say", &session, "And this?", "--picture", &path(&gif)]);
+    let said = known(served, &key, &session);
+    let facts = |it: &Value| (it["name"].clone(), it["width"].clone(), it["bytes"].clone());
+    let told: Vec<_> = said.iter().map(|event| facts(&event["pictures"][0])).collect();
+    let wanted = [("shot.png", 2, PNG.len()), ("beside.gif", 4, 13)];
+    assert_eq!(told, wanted.map(|(name, width, len)| (json!(name), json!(width), json!(len))));
+    // Whoever sees the session sees them, and nobody else.
+    let at = format!("/v1/sessions/{session}/events/{}/pictures", said[0]["seq"]);
+    let shown = path(&laptop.world.path("shown"));
+    let args = ["--output", &shown, "--dump-header", "-", "--oauth2-bearer", &key];
+    let (status, headers) = served.curl(&args, &format!("{at}/0"));
+    assert!(status == 200 && headers.contains("content-type: image/png"), "{headers}");
+    assert_eq!(fs::read(&shown).unwrap(), PNG);
+    assert_eq!(served.with_key(&key, &[], &format!("{at}/1")).0, 404);
+    assert_eq!(served.with_key(&served.key("bob"), &[], &format!("{at}/0")).0, 404);
+    // A server looks at them itself.
+    let send = |content: &str, count: usize| {
+        let picture = json!({ "name": "it", "content": content });
+        let body = json!({ "text": "Look", "pictures": vec![picture; count] });
+        let file = laptop.world.path("body");
+        fs::write(&file, body.to_string()).unwrap();
+        let (status, told) =
+            served.with_key(&key, &["--json", &format!("@{}", file.display())], "/v1/sessions");
+        (status, told["detail"].as_str().unwrap_or_default().to_owned())
+    };
+    let large = [PNG, &vec![0; 4 << 20]].concat();
+    for (content, count, wanted) in [
+        ("no base64", 1, "is no base64"),
+        (&STANDARD.encode("no picture"), 1, "it is no picture"),
+        (&STANDARD.encode(&PNG[..16]), 1, "cut short or damaged"),
+        (&STANDARD.encode(&large), 1, "a picture may have 3932160"),
+        (&STANDARD.encode(PNG), 11, "a message may have 10"),
+    ] {
+        let (status, detail) = send(content, count);
+        assert!(status == 400 && detail.contains(wanted), "{status} {detail}");
+    }
+    assert_eq!(send(&STANDARD.encode(&large), 5).0, 413);
+    assert_eq!(send(&STANDARD.encode(PNG), 10).0, 201);
+}
+
+#[test]
+fn a_conversation_at_a_server_names_them() {
+    let laptop = laptop(&["true", "true"]);
+    fs::write(laptop.dir.join("shot.png"), PNG).unwrap();
+    let tmux = Tmux::new(&laptop.world, (100, 50), &format!("cd {} && $O", laptop.dir()));
+    tmux.until("y trust it as it is");
+    tmux.keys(&["n", "Enter"]);
+    tmux.until("/help");
+    tmux.say("What is @shot.png?", "with shot.png, 2 × 3, 29 bytes");
+    tmux.until("[scripted] Done.");
+    tmux.say("And @shot.png now?", "[scripted] Done.");
+    let key = laptop.served.key("ada");
+    until("both are there", || {
+        (known(&laptop.served, &key, &laptop.session()).len() == 2).then_some(())
+    });
 }

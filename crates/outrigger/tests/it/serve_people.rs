@@ -22,7 +22,7 @@ night = ["person:noa"]
 const NAMES: [&str; 8] = ["ada", "bob", "vic", "ann", "abe", "lea", "uli", "noa"];
 
 /// What each address of a session is for. One that is not here fails the test.
-const ACTIONS: [(&str, &str, AccessAction); 23] = [
+const ACTIONS: [(&str, &str, AccessAction); 24] = [
     ("get", "", AccessAction::View),
     ("get", "/audit", AccessAction::View),
     ("get", "/changes", AccessAction::View),
@@ -31,6 +31,7 @@ const ACTIONS: [(&str, &str, AccessAction); 23] = [
     ("get", "/checkpoints", AccessAction::View),
     ("get", "/effects/{effect}/rules", AccessAction::View),
     ("get", "/events", AccessAction::View),
+    ("get", "/events/{seq}/pictures/{number}", AccessAction::View),
     ("get", "/files", AccessAction::View),
     ("get", "/files/content", AccessAction::View),
     ("get", "/journal", AccessAction::View),
@@ -156,6 +157,7 @@ impl Team {
             let query = if path.starts_with("/files") { "?path=/workspace" } else { "" };
             let body = body(method, path);
             let path = path.replace("{effect}", effect);
+            let path = path.replace("{seq}", "2").replace("{number}", "0");
             let at = format!("/v1/sessions/{session}{path}{query}");
             let (status, answer) = self.ask(name, &method.to_uppercase(), &at, body.as_ref());
             let is_none = answer["detail"] == none;

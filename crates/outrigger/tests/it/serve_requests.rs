@@ -87,8 +87,8 @@ fn what_is_wrong_is_said_in_words_of_the_contract() {
     let (status, detail) = told(&["--header", "Last-Event-ID: newest"], &stream);
     assert!(status == 400 && detail.contains("`Last-Event-ID`"), "{status} {detail}");
     let large = served.world.path("large");
-    std::fs::write(&large, format!("{{\"text\": \"{}\"}}", "x".repeat(3 << 20))).unwrap();
-    let (status, detail) = told(&["--json", &format!("@{}", large.display())], "/v1/sessions");
+    std::fs::write(&large, format!("{{\"label\": \"{}\"}}", "x".repeat(3 << 20))).unwrap();
+    let (status, detail) = told(&["--json", &format!("@{}", large.display())], "/v1/sandboxes");
     assert!(status == 413 && detail.contains("2 MiB"), "{status} {detail}");
 }
 

@@ -3,11 +3,11 @@
 
 use outrigger_agent::{
     Amounts, Answer, Author, CallFault, EgressFlow, Event, Failure, Message, Outcome, Part,
-    Product, Record, Reply, Status, ToolOutput, TurnEnd, Work,
+    Picture, Product, Record, Reply, Status, ToolOutput, TurnEnd, Work,
 };
 use outrigger_api::{
-    ApprovalKind, EffectKind, EffectOutcome, EventKind, HostFlow, MessageAuthor, ReplyPart,
-    SessionEvent, UsageInfo, VerdictKind,
+    ApprovalKind, EffectKind, EffectOutcome, EventKind, HostFlow, MessageAuthor, PictureInfo,
+    ReplyPart, SessionEvent, UsageInfo, VerdictKind,
 };
 use outrigger_policy::Verdict;
 
@@ -94,8 +94,18 @@ fn said(message: &Message) -> EventKind {
         Author::Untrusted(name) => (MessageAuthor::Untrusted, name.clone()),
         Author::Trusted(file) => (MessageAuthor::File, file.name.clone()),
     };
-    let pictures = u32::try_from(message.pictures.len()).unwrap_or(u32::MAX);
+    let pictures = message.pictures.iter().map(picture).collect();
     EventKind::Said { author, name, text: message.text.clone(), pictures }
+}
+
+fn picture(picture: &Picture) -> PictureInfo {
+    PictureInfo {
+        name: picture.name.clone(),
+        media_type: picture.media_type.as_str().to_owned(),
+        bytes: picture.bytes,
+        width: picture.width,
+        height: picture.height,
+    }
 }
 
 fn proposed(work: &Work) -> EventKind {

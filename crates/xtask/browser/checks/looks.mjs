@@ -3,6 +3,7 @@ import path from "node:path";
 import { findings, isBad } from "../axe.mjs";
 import { MODES, profile } from "../browser.mjs";
 import { MARKUP } from "../hostile.mjs";
+import { PNG } from "./pictures.mjs";
 import { REACHED, TASK } from "../script.mjs";
 
 const ENTRY = "/memory/user/looks.md";
@@ -42,6 +43,9 @@ async function sessions(t) {
   const at = {};
   for (const name of ["edit", "hostile", "once", "sleep"]) at[name] = await t.create(TASK[name]);
   at.reach = (await t.post("/v1/sessions", { text: TASK.reach, network: [REACHED] })).id;
+  const pictures = [{ name: "before.png", content: PNG }, { name: `after ${MARKUP}.png`, content: PNG }];
+  at.pictured = (await t.post("/v1/sessions", { text: TASK.short, pictures })).id;
+  await t.status(at.pictured, "answered");
   await t.status(at.edit, "answered");
   await t.status(at.reach, "answered");
   await t.status(at.hostile, "answered");
@@ -59,10 +63,17 @@ async function sessions(t) {
   return { ...at, question: question.id, sandbox };
 }
 
+async function attach(page) {
+  const files = [["shot.png", "image/png"], ["notes.txt", "text/plain"]];
+  await page.setInputFiles(".foot input[type=file]", files.map(([name, mimeType]) => ({ name, mimeType, buffer: Buffer.from(PNG, "base64") })));
+  await page.waitForSelector(".composer .pictures li:nth-child(2)");
+}
+
 const pages = (at) => [
   ["start", "/", ".session-row"],
   ["new", "/new", "[data-composer]"],
   ["answered", `/sessions/${at.edit}`, "text=The agent answered."],
+  ["pictured", `/sessions/${at.pictured}`, ".said .pictures img", attach],
   ["changes", `/sessions/${at.edit}#changes`, ".files li"],
   ["files", `/sessions/${at.edit}#files`, ".tree li:has-text('notes.txt')"],
   ["details", `/sessions/${at.edit}#details`, ".waterfall li"],

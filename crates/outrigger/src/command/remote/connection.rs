@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::attached::UnsentPictures;
 use super::journal::RemoteJournal;
 use crate::command::drive::resume_hint;
 use crate::command::finish::write;
@@ -25,6 +26,7 @@ pub(super) struct Remote {
     pub(super) kept: Paths,
     pub(super) client: ServerClient,
     pub(super) journal: RemoteJournal,
+    pub(super) pictures: UnsentPictures,
 }
 
 /// The error for what can't be done to a server.
@@ -42,7 +44,8 @@ pub(super) fn cut_off(session: &SessionId) -> Failure {
 impl Remote {
     pub(super) fn new(paths: &Paths, client: ServerClient) -> Self {
         let (kept, paths) = (paths.of_server(client.server()), paths.clone());
-        Self { paths, kept, journal: RemoteJournal::new(client.clone()), client }
+        let (journal, pictures) = (RemoteJournal::new(client.clone()), UnsentPictures::default());
+        Self { paths, kept, client, journal, pictures }
     }
 
     /// The session that a person names.

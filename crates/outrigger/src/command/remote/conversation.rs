@@ -21,7 +21,7 @@ use crate::exit::Outcome;
 use crate::network::Words;
 use crate::paths::Paths;
 use crate::show::row::Row;
-use crate::show::{Screen, Tone, inert};
+use crate::show::{self, Screen, Tone, inert};
 use crate::{picture, session};
 
 /// Sessions of a server. Cheap to copy.
@@ -98,11 +98,10 @@ impl SessionSource for RemoteSessions {
     }
 
     async fn message(&self, text: &str) -> Outcome<(Message, Vec<Row>)> {
-        // One that is named and no picture is a mistake here as well.
-        let pictures = picture::mentioned(text, &self.dir)?;
-        let told = "! a server takes no pictures: the model is sent the words alone";
-        let rows = (!pictures.is_empty()).then(|| Row::note(Tone::Warning, told));
-        Ok((session::said(text.to_owned()), rows.into_iter().collect()))
+        let files = picture::mentioned(text, &self.dir)?;
+        let pictures = self.remote.pictures.keep(&files)?;
+        let rows = pictures.iter().map(|it| Row::note(Tone::Detail, &show::picture(it))).collect();
+        Ok((Message { pictures, ..session::said(text.to_owned()) }, rows))
     }
 
     async fn begin(&self, message: Message) -> Outcome<OpenedTalk> {
@@ -111,6 +110,7 @@ impl SessionSource for RemoteSessions {
             let next = self.next.borrow();
             let network = next.network.all().to_vec();
             CreateSession {
+                pictures: self.remote.pictures.take(&message),
                 text: message.text,
                 model: next.model.clone(),
                 network,

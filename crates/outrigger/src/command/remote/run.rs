@@ -18,7 +18,7 @@ use crate::flags::{Limits, Model};
 use crate::project_file::ProjectFile;
 use crate::show::{self, Screen, Tone, amounts::size};
 use crate::trust::{self, Standing};
-use crate::workspace;
+use crate::{picture, workspace};
 
 pub(super) async fn run(remote: &Remote, run: Run) -> Outcome<u8> {
     can_be_sent(&run)?;
@@ -27,11 +27,14 @@ pub(super) async fn run(remote: &Remote, run: Run) -> Outcome<u8> {
         Failure::new(Kind::NotFound, format!("{}: {error}", run.dir.display()))
             .hint("Name a directory that is there with --dir.")
     })?;
+    let pictures = picture::attached(&run.shown.picture)?;
     let (text, context) = task_and_context(run.task.as_deref(), &mut screen).await?;
+    let data = context.map(|text| AttachedText { name: STDIN.to_owned(), text });
+    let data = data.into_iter().collect();
     if run.goes_on {
         let session = last_of(remote, &dir).await?;
         let before = remote.head(&session).await?;
-        say(remote, &session, text, context).await?;
+        say(remote, &session, SendMessage { data, pictures, ..SendMessage::new(text) }).await?;
         return Box::pin(drive(remote, &session, before, run.apply, &mut screen)).await;
     }
     let config = Config::of_files(remote.paths.configs())?;
@@ -42,10 +45,8 @@ pub(super) async fn run(remote: &Remote, run: Run) -> Outcome<u8> {
         network: words.map(|words| words.all().to_vec()).unwrap_or_default(),
         model: run.model.model,
         image: run.image,
-        data: context
-            .into_iter()
-            .map(|text| AttachedText { name: STDIN.to_owned(), text })
-            .collect(),
+        data,
+        pictures,
         limits: limits(run.limits),
         ..CreateSession::default()
     };
@@ -82,7 +83,6 @@ fn can_be_sent(run: &Run) -> Outcome {
     let said = [
         ("--include", !run.include.is_empty()),
         ("--name", run.name.is_some()),
-        ("--picture", !run.shown.picture.is_empty()),
         ("--script", script.is_some()),
     ];
     match said.into_iter().find(|(_, is_said)| *is_said) {
@@ -145,14 +145,7 @@ async fn send(
 }
 
 /// Says something to a session.
-pub(super) async fn say(
-    remote: &Remote,
-    session: &SessionId,
-    text: String,
-    context: Option<String>,
-) -> Outcome {
-    let data = context.into_iter().map(|text| AttachedText { name: STDIN.to_owned(), text });
-    let message = SendMessage { text, data: data.collect(), when_busy: None };
+pub(super) async fn say(remote: &Remote, session: &SessionId, message: SendMessage) -> Outcome {
     Ok(remote.client.command(&format!("/v1/sessions/{session}/messages"), &message).await?)
 }
 

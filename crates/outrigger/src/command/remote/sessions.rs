@@ -3,7 +3,7 @@
 use outrigger_agent::{Amounts, Seq, SessionId};
 use outrigger_api::{
     CancelSession, CheckpointInfo, CheckpointList, ForkSession, ProblemCode, RewindSession,
-    SessionGroup, SessionInfo, SessionList, ShareAccess, ShareInfo,
+    SendMessage, SessionGroup, SessionInfo, SessionList, ShareAccess, ShareInfo,
 };
 use outrigger_client::Error;
 use serde_json::json;
@@ -24,9 +24,9 @@ use crate::command::sessions::{
 use crate::exit::Outcome;
 use crate::flags::{Json, Output};
 use crate::limits;
-use crate::session;
 use crate::show::{self, Screen, Tone, Totals};
 use crate::waiting::PendingApproval;
+use crate::{picture, session};
 
 pub(super) async fn execute(remote: &Remote, asked: Sessions) -> Outcome<u8> {
     match asked {
@@ -39,12 +39,11 @@ pub(super) async fn execute(remote: &Remote, asked: Sessions) -> Outcome<u8> {
             if net.words()?.is_some() {
                 return Err(not_there("--net"));
             }
-            if !shown.picture.is_empty() {
-                return Err(not_there("--picture"));
-            }
+            let pictures = picture::attached(&shown.picture)?;
             let session = remote.find(&session).await?;
             let before = remote.head(&session).await?;
-            say(remote, &session, text, None).await?;
+            let message = SendMessage { pictures, ..SendMessage::new(text) };
+            say(remote, &session, message).await?;
             drive(remote, &session, before, apply, &mut Screen::new(output)).await
         }
         Sessions::Resume { session, net, apply, limits, model, output } => {

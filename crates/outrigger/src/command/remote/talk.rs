@@ -10,6 +10,7 @@ mod order;
 
 use async_trait::async_trait;
 use outrigger_agent::{Message, Seq, State};
+use outrigger_api::SendMessage;
 use std::rc::Rc;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
@@ -105,7 +106,9 @@ impl Talk for RemoteTalk {
 
     async fn say(&mut self, message: Message) -> Outcome {
         let key = uuid::Uuid::new_v4().to_string();
-        self.order(Order::Say { text: message.text, key })?;
+        let pictures = self.work.remote.pictures.take(&message);
+        let said = SendMessage { pictures, ..SendMessage::new(message.text) };
+        self.order(Order::Say { said, key })?;
         self.driven = true;
         Ok(())
     }

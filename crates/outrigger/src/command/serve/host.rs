@@ -7,7 +7,7 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt as _};
-use outrigger_agent::{Seq, SessionId};
+use outrigger_agent::{Picture, Seq, SessionId};
 use outrigger_api::{CreateSession, ServerInfo, ServerRights, UploadedWorkspace};
 use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
 use outrigger_policy::{AccessRules, Directory};
@@ -435,12 +435,14 @@ impl SessionHost for Host {
         person: &str,
         session: &SessionId,
         request: CreateSession,
+        pictures: Vec<Picture>,
     ) -> Result<(), RequestError> {
         let (host, person, session) = (self.clone(), person.to_owned(), session.clone());
         let job = move || {
             async move {
                 let (person, session, asked) = (person.as_str(), &session, request);
-                let opening = SessionOpening { person, session, asked, start: None, share: None };
+                let (start, share) = (None, None);
+                let opening = SessionOpening { person, session, asked, pictures, start, share };
                 Box::pin(host.open(opening)).await
             }
             .boxed_local()

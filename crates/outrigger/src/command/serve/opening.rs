@@ -1,6 +1,6 @@
 //! A session that is to be opened, as a task: what was asked for over what is configured.
 
-use outrigger_agent::{Author, Limit, Message, SessionId, SharedAccess};
+use outrigger_agent::{Author, Limit, Message, Picture, SessionId, SharedAccess};
 use outrigger_api::{CreateSession, SessionLimits};
 use outrigger_policy::Principal;
 use outrigger_store::Lease;
@@ -25,6 +25,8 @@ pub(super) struct SessionOpening<'a> {
     pub(super) person: &'a str,
     pub(super) session: &'a SessionId,
     pub(super) asked: CreateSession,
+    /// What came with the first words, which is stored.
+    pub(super) pictures: Vec<Picture>,
     /// Which agent it is, where that is known; else what is asked for is looked up.
     pub(super) start: Option<AgentStart>,
     /// With whom it is shared from the beginning.
@@ -47,7 +49,7 @@ impl SessionOpening<'_> {
         uploads: &Uploads,
         lease: Lease,
     ) -> Outcome<PreparedOpening> {
-        let SessionOpening { person, session, mut asked, start, share: _ } = self;
+        let SessionOpening { person, session, mut asked, pictures, start, share: _ } = self;
         let ServeContext { paths, config, model, dir, .. } = context;
         let start = match (start, &asked.agent) {
             (None, Some(name)) => Some(agent(context, person, name).await?),
@@ -83,7 +85,8 @@ impl SessionOpening<'_> {
         };
         let data = asked.data.into_iter();
         messages.extend(data.map(|it| Message::new(Author::Untrusted(it.name), it.text)));
-        messages.push(Message::new(Author::Person(person.to_owned()), asked.text));
+        let said = Message::new(Author::Person(person.to_owned()), asked.text);
+        messages.push(Message { pictures, ..said });
         let task = Task {
             who: person.to_owned(),
             tree,

@@ -176,6 +176,7 @@ impl Triggers {
             person,
             session,
             asked: CreateSession { data, ..CreateSession::default() },
+            pictures: Vec::new(),
             start: Some(start),
             share: triggered.share(),
         };

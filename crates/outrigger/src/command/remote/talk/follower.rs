@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use outrigger_agent::{SessionId, State};
-use outrigger_api::{ProblemCode, SendMessage};
+use outrigger_api::ProblemCode;
 use outrigger_client::{Error, StreamFrame};
 use serde_json::json;
 use std::collections::VecDeque;
@@ -255,9 +255,8 @@ impl<'a> Follower<'a> {
         let WatchedSession { remote, session, .. } = &self.watched;
         let path = |what| format!("/v1/sessions/{session}/{what}");
         match order {
-            Order::Say { text, key } => {
-                let said = SendMessage { text: text.clone(), data: Vec::new(), when_busy: None };
-                remote.client.command_once(&path("messages"), &said, key).await?;
+            Order::Say { said, key } => {
+                remote.client.command_once(&path("messages"), said, key).await?;
             }
             Order::Interrupt => {
                 match remote.client.command(&path("interrupt"), &json!({})).await {
@@ -290,7 +289,7 @@ impl<'a> Follower<'a> {
 /// What was to be said and was not.
 fn unsaid(order: Order) -> Option<Input> {
     match order {
-        Order::Say { text, .. } => Some(Input::Unsaid(text)),
+        Order::Say { said, .. } => Some(Input::Unsaid(said.text)),
         Order::Interrupt | Order::Answer(..) | Order::Look => None,
     }
 }
