@@ -23,6 +23,7 @@ mod judged;
 pub mod limits;
 mod memory;
 mod people;
+mod picture;
 mod policy_facts;
 mod rules;
 mod sandbox;
@@ -41,9 +42,8 @@ pub use feed::{Feed, LiveOutput, Notice};
 pub use host_rules::HostRules;
 pub use judged::{JudgedEffect, judged};
 pub use memory::{MemoryService, ServedTrees, path_of, place_of};
-pub use people::{
-    AnswerRequest, PictureFault, ResumeChange, SessionCheckpoint, ensure_shown, media_type, picture,
-};
+pub use people::{AnswerRequest, ResumeChange, SessionCheckpoint, ensure_shown};
+pub use picture::{PictureFault, media_type, picture};
 pub use rules::{RuleSource, RuleSourceError};
 pub use sandbox::{GcReport, ReattachedSandbox, SandboxOwner};
 pub use sandbox::{RetentionPolicy, SandboxConfig, SnapshotPolicy};

@@ -8,4 +8,4 @@ mod pictures;
 pub use answer::AnswerRequest;
 pub use command::ResumeChange;
 pub use fork::SessionCheckpoint;
-pub use pictures::{PictureFault, ensure_shown, media_type, picture};
+pub use pictures::ensure_shown;

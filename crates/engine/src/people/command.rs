@@ -1,8 +1,8 @@
 //! What people do to sessions: each a fenced append, and a poke by who called.
 
 use outrigger_agent::{
-    Author, Event, Limit, Message, ModelSpec, Record, Seq, SessionId, SharedAccess, Spec, State,
-    Touched, TurnLimits, WhenBusy,
+    Author, Event, Limit, Message, ModelSpec, Picture, Record, Seq, SessionId, SharedAccess, Spec,
+    State, Touched, TurnLimits, WhenBusy,
 };
 use outrigger_policy::Principal;
 use outrigger_store::Error as StoreError;
@@ -29,6 +29,34 @@ pub struct ResumeChange {
 }
 
 impl Engine {
+    /// Stores pictures by their names and bytes, before a message has them.
+    ///
+    /// # Errors
+    /// [`Error::Picture`], [`Error::TooManyPictures`], [`Error::Blob`].
+    pub async fn keep_pictures(
+        &self,
+        shown: Vec<(String, Vec<u8>)>,
+    ) -> Result<Vec<Picture>, Error> {
+        let (count, max) = (shown.len(), outrigger_agent::limits::PICTURES_PER_MESSAGE_MAX);
+        if count > max {
+            return Err(Error::TooManyPictures { count, max });
+        }
+        let known = shown.iter().map(|(name, content)| crate::picture(name, content));
+        let known = known.collect::<Result<Vec<_>, _>>()?;
+        for (_, content) in shown {
+            self.parts.blobs.put(content).await.map_err(Error::Blob)?;
+        }
+        Ok(known)
+    }
+
+    /// The bytes of a picture.
+    ///
+    /// # Errors
+    /// [`Error::Blob`].
+    pub async fn picture_bytes(&self, picture: &Picture) -> Result<Vec<u8>, Error> {
+        self.parts.blobs.get(&picture.digest).await.map_err(Error::Blob)
+    }
+
     /// Opens a session with what is said first.
     ///
     /// # Errors

@@ -202,10 +202,7 @@ pub(crate) async fn execute(paths: &Paths, mut asked: Serve) -> Outcome<u8> {
         clock: Arc::new(SystemClock),
         origins: origins.clone(),
     };
-    let link = match show::is_heard() {
-        true => Some(link(store, &origins).await?),
-        false => None,
-    };
+    let link = link(store, &origins).await?;
     let (end, ends) = watch::channel(false);
     let told_to_end = told_to_end().map_err(failed)?;
     tell(log, &asked, &origins, link.as_deref())?;
@@ -287,11 +284,14 @@ async fn context(
 }
 
 /// A link that logs one browser in.
-async fn link(store: &compose::Store, origins: &Origins) -> Outcome<String> {
+async fn link(store: &compose::Store, origins: &Origins) -> Outcome<Option<String>> {
+    if !show::is_heard() {
+        return Ok(None);
+    }
     let of = (KeyKind::Link, session::WHO, "the link of outrigger serve");
     let lives = (session::now_ms(), limits::LINK_MS_MAX);
     let made = new_key(&*store.database, of, lives).await.map_err(failure::of_request)?;
-    Ok(format!("{}/login?token={}", origins.first(), made.secret))
+    Ok(Some(format!("{}/login?token={}", origins.first(), made.secret)))
 }
 
 fn tell(log: ServerLog, asked: &Serve, origins: &Origins, link: Option<&str>) -> Outcome {
