@@ -126,7 +126,13 @@ fn named(here: &Dir, top: &Path) -> Result<PathBuf, Error> {
     let file = top.join(".git");
     let text = line(here, Path::new(".git"), top)?;
     let nothing = || Error::GitDir { path: file.clone(), named: PathBuf::new() };
-    Ok(top.join(path(text.strip_prefix(b"gitdir: ").ok_or_else(nothing)?)))
+    let named = top.join(path(text.strip_prefix(b"gitdir: ").ok_or_else(nothing)?));
+    plain(file, named)
+}
+
+/// A place as everybody can find it: git writes `..` where worktrees and submodules are named.
+fn plain(path: PathBuf, named: PathBuf) -> Result<PathBuf, Error> {
+    std::fs::canonicalize(&named).map_err(|_| Error::GitDir { path, named })
 }
 
 fn common(own: &Dir, place: &Path) -> Result<(Dir, PathBuf), Error> {
@@ -136,7 +142,7 @@ fn common(own: &Dir, place: &Path) -> Result<(Dir, PathBuf), Error> {
         let opened = Dir::open(place).map_err(Error::unreadable(place, Path::new("")))?;
         return Ok((opened, place.to_owned()));
     }
-    let named = place.join(path(&line(own, name, place)?));
+    let named = plain(place.join(name), place.join(path(&line(own, name, place)?)))?;
     match Dir::open(&named) {
         Ok(opened) => Ok((opened, named)),
         Err(_) => Err(Error::GitDir { path: place.join(name), named }),

@@ -152,6 +152,14 @@ impl Set {
         }
         Ok(terms)
     }
+
+    /// What is told of the account then.
+    pub(super) fn told(&self) -> &'static str {
+        match self.terms() {
+            Ok(terms) if terms == Terms::default() => "has no limits of its own now",
+            Ok(_) | Err(_) => "has these limits now; `outrigger budget show` has all of them",
+        }
+    }
 }
 
 async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
@@ -162,7 +170,7 @@ async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
     }
     uncharged(&store, &asked.account, &Screen::new(asked.output)).await?;
     let set = store.accounts.set_terms(&asked.account, TermsChange::Set(terms)).await?;
-    changed(&set, "has these limits now", asked.output)
+    changed(&set, asked.told(), asked.output)
 }
 
 /// Warns of a name that is none of ours and that nothing was ever charged to.

@@ -242,6 +242,7 @@ async fn remove(sandboxes: &SandboxContext, names: &[String], output: Output) ->
     let mut screen = Screen::new(output);
     for name in names {
         let id = sandbox_id(name)?;
+        sandboxes.ensure_there(&id).await?;
         let what = format!("deleting {name}");
         let gone = screen.during(&what, sandboxes.backend.destroy(&id)).await;
         gone.map_err(|error| failed(&error))?;

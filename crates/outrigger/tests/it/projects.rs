@@ -247,6 +247,29 @@ pub(crate) fn root_filesystem(world: &World) -> String {
 }
 
 #[test]
+fn worktrees_and_submodules_have_their_history() {
+    let world = World::new();
+    let library = world.dir("library", &[("lib.txt", b"1\n")]);
+    let dir = world.dir("project", &[("main.txt", b"1\n")]);
+    for (dir, what) in [(&library, "the library"), (&dir, "the project")] {
+        world.git(dir, &["init", "-q"]);
+        world.git(dir, &["add", "."]);
+        world.git(dir, &["commit", "-qm", what]);
+    }
+    let (library, beside) = (library.display().to_string(), world.path("beside"));
+    world.git(&dir, &["worktree", "add", "-q", beside.to_str().unwrap(), "-b", "other"]);
+    let add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q", &library, "part"];
+    world.git(&dir, &add);
+    let script = world.script(&[Turn(&[shell("git log --format=%s; echo 2 > new.txt")])]);
+    for (dir, history) in [(beside, "the project\n"), (dir.join("part"), "the library\n")] {
+        let name = dir.display().to_string();
+        let ran = world.ran(0, &["run", "--script", &script, "--dir", &name, "--apply", "task"]);
+        assert!(ran.stderr.replace("  │ ", "").contains(history), "{}", ran.stderr);
+        assert_eq!(fs::read_to_string(dir.join("new.txt")).unwrap(), "2\n");
+    }
+}
+
+#[test]
 fn a_run_can_stand_on_an_image() {
     let world = World::new();
     let archive = root_filesystem(&world);

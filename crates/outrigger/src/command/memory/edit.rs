@@ -189,7 +189,7 @@ fn open(editor: &OsStr, file: &Path, keys: &BTreeSet<String>) -> Outcome {
     }
     let status = shell
         .arg("-c")
-        .arg("exec $OUTRIGGER_EDITOR \"$1\"")
+        .arg("eval \"exec $OUTRIGGER_EDITOR \\\"\\$1\\\"\"")
         .arg("sh")
         .arg(file)
         .env("OUTRIGGER_EDITOR", editor)

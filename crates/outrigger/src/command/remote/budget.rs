@@ -34,7 +34,7 @@ pub(super) async fn execute(remote: &Remote, asked: Budget) -> Outcome<u8> {
                 ..SetAccount::default()
             };
             let ChangedAccount { account, .. } = set(remote, asked.account.as_str(), &said).await?;
-            tell_changed(&line(account), "has these limits now", output)
+            tell_changed(&line(account), asked.told(), output)
         }
         Budget::Stop { account, reason, .. } => {
             let said = SetAccount { stopped: Some(true), reason, ..SetAccount::default() };

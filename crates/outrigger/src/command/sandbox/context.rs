@@ -78,6 +78,15 @@ impl SandboxContext {
         Ok(self.listed().await?.iter().any(|listed| listed.id == *id))
     }
 
+    /// An error where there is none of that name.
+    pub(super) async fn ensure_there(&self, id: &SandboxId) -> Outcome {
+        match self.is_there(id).await? {
+            true => Ok(()),
+            false => Err(Failure::new(Kind::NotFound, format!("there is no sandbox `{id}`"))
+                .hint("`outrigger sandbox ls` lists the sandboxes.")),
+        }
+    }
+
     pub(super) async fn listed(&self) -> Outcome<Vec<ListedSandbox>> {
         self.backend.list().await.map_err(|error| failed(&error))
     }
@@ -85,10 +94,7 @@ impl SandboxContext {
     /// The sandbox of that name, resumed or restarted if need be. Makes none.
     pub(super) async fn existing(&self, name: &str) -> Outcome<Arc<dyn Sandbox>> {
         let id = sandbox_id(name)?;
-        if !self.is_there(&id).await? {
-            return Err(Failure::new(Kind::NotFound, format!("there is no sandbox `{name}`"))
-                .hint("`outrigger sandbox ls` lists the sandboxes."));
-        }
+        self.ensure_there(&id).await?;
         self.backend.create(&id, &self.spec).await.map_err(|error| failed(&error))
     }
 }

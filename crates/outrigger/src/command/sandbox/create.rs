@@ -110,7 +110,9 @@ fn made(sandboxes: &SandboxContext, sandbox: &dyn Sandbox, output: Output) -> Ou
     let screen = Screen::new(output);
     match sandbox.outcome() {
         CreateOutcome::Made => {}
-        CreateOutcome::Attached => screen.note(Tone::Detail, "it was there already"),
+        CreateOutcome::Attached => {
+            screen.note(Tone::Detail, "it was there already, and stays as it was made")
+        }
         CreateOutcome::Resumed => screen.note(Tone::Detail, "it was suspended, and is resumed"),
         CreateOutcome::Restarted => {
             let text = "it had died: files are as they were left, processes are gone";

@@ -5,7 +5,7 @@ use outrigger_sandbox::Snapshot;
 use serde_json::{Value, json};
 
 use super::context::{SandboxContext, fresh, removed, sandbox_id, snapshot_id};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::Output;
 use crate::sandbox::failed;
 use crate::show::{self, Screen};
@@ -38,12 +38,23 @@ pub(super) async fn take(
     snapshots.take(&id, &snapshot).await.map_err(|error| failed(&error))
 }
 
+async fn known(sandboxes: &SandboxContext) -> Outcome<Vec<Snapshot>> {
+    let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
+    snapshots.list().await.map_err(|error| failed(&error))
+}
+
 pub(super) async fn snapshot(
     sandboxes: &SandboxContext,
     name: &str,
     new: Option<String>,
     output: Output,
 ) -> Outcome<u8> {
+    if let Some(new) = &new
+        && known(sandboxes).await?.iter().any(|kept| kept.name.as_str() == new)
+    {
+        let text = format!("there is a snapshot `{new}` already");
+        return Err(Failure::new(Kind::Conflict, text).hint("Give another name."));
+    }
     let mut screen = Screen::new(output);
     let kept = screen.during("keeping the disk", take(sandboxes, name, new)).await?;
     print_kept(kept.name.as_str(), &json!(kept), output)
@@ -65,8 +76,13 @@ pub(super) async fn forget(
     output: Output,
 ) -> Outcome<u8> {
     let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
+    let there = known(sandboxes).await?;
     for name in names {
         let id = snapshot_id(name.clone())?;
+        if !there.iter().any(|kept| kept.name == id) {
+            return Err(Failure::new(Kind::NotFound, format!("there is no snapshot `{name}`"))
+                .hint("`outrigger sandbox snapshots ls` lists the snapshots."));
+        }
         snapshots.remove(&id).await.map_err(|error| failed(&error))?;
     }
     removed(names, output)
