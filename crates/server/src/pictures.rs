@@ -64,10 +64,10 @@ pub(crate) async fn one(
     let Some(Event::Said(message)) = said else { return Err(nothing()) };
     let picture = message.pictures.get(number).ok_or_else(nothing)?;
     let bytes = server.parts.engine.picture_bytes(picture).await?;
-    // An event never changes; who may see it does.
     let headers = [
         (header::CONTENT_TYPE, picture.media_type.as_str()),
-        (header::CACHE_CONTROL, "private, max-age=86400"),
+        // Who may see it changes.
+        (header::CACHE_CONTROL, "no-store"),
     ];
     Ok((headers, bytes).into_response())
 }

@@ -3,7 +3,6 @@ import { get } from "./api.js";
 import { html, useEffect, useState } from "./dom.js";
 import { plural } from "./format.js";
 import { approvals, sessions } from "./live.js";
-import { NotifyButton } from "./notify.js";
 import { Failure } from "./parts.js";
 import { Question } from "./question.js";
 import { sessionPath } from "./router.js";
@@ -13,14 +12,12 @@ import { needsYou } from "./who.js";
 
 export function ApprovalsPage() {
   const { data, loaded } = useStore(approvals);
-  return html`<div class="narrow">
-    <div class="title-row"><h1 tabindex="-1">Approvals</h1><${NotifyButton} /></div>
+  return html`
     <p class="lead" role="status">
       ${!loaded ? "Looking for what waits…" : data.length === 0 ? "Nothing waits for you." : `${plural(data.length, "question")} waiting. Each yes is for once, and for exactly what is shown.`}
     </p>
     ${data.map((info) => html`<${Question} key=${info.id} info=${info} />`)}
-    <${Stopped} />
-  </div>`;
+    <${Stopped} />`;
 }
 
 // A session that stopped before its answer needs somebody too, although it asks nothing.
@@ -42,12 +39,10 @@ export function ApprovalPage({ id }) {
     get(`/v1/approvals/${encodeURIComponent(id)}`).then(setInfo, setError);
   }, [id]);
   const waits = !loaded || data.some((other) => other.id === id);
-  return html`<div class="narrow">
-    <h1 tabindex="-1">A question</h1>
+  return html`
     <p class="lead"><a href="/approvals">All that waits</a></p>
     <${Failure} error=${error} />
     ${info && waits && html`<${Question} key=${id} info=${info} />`}
     ${info && !waits && html`<p class="lead" role="status">This was answered. <a href=${sessionPath(info.session)}>See what became of it</a></p>`}
-    ${!info && !error && html`<p class="loading">Looking for it…</p>`}
-  </div>`;
+    ${!info && !error && html`<p class="loading">Looking for it…</p>`}`;
 }

@@ -41,11 +41,18 @@ function App() {
 
 function Page({ page }) {
   if (page.name === "session") return html`<${SessionPage} key=${page.id} id=${page.id} />`;
-  if (page.name === "approvals") return html`<${OnDemand} key=${page.id} load=${page.id ? loadApproval : loadApprovals} id=${page.id} />`;
+  if (page.name === "approvals") return html`<${Approvals} key=${page.id} id=${page.id} />`;
   if (page.name === "start") return html`<${StartPage} focus=${page.focus} />`;
   const other = ON_DEMAND[page.name];
   if (other) return html`<div class="wide"><h1 tabindex="-1">${page.id ? exact(page.id) : other.title}</h1><${OnDemand} key=${page.name} load=${other.load} id=${page.id} /></div>`;
   return html`<div class="narrow"><h1 tabindex="-1">There is no such page</h1><p><a href="/">To the sessions</a></p></div>`;
+}
+
+function Approvals({ id }) {
+  return html`<div class="narrow">
+    <div class="title-row"><h1 tabindex="-1">${id ? "A question" : "Approvals"}</h1>${!id && html`<${NotifyButton} />`}</div>
+    <${OnDemand} load=${id ? loadApproval : loadApprovals} id=${id} />
+  </div>`;
 }
 
 function Top({ page, waiting, isIn }) {

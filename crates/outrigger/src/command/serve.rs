@@ -268,6 +268,10 @@ async fn context(
         Failure::new(Kind::NotFound, format!("{}: {error}", asked.dir.display()))
             .hint("Name a directory that is there with --dir.")
     })?;
+    // One that can't be read is told whoever begins the server, and not each who asks it.
+    if matches!(model, ModelChoice::Script(_)) {
+        models::open(paths, &model).await?;
+    }
     if matches!(model, ModelChoice::Unset) {
         let text = "! no model is chosen: `outrigger init` says which there are; then begin anew";
         log.note(Tone::Warning, text);

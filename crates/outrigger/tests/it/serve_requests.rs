@@ -135,3 +135,13 @@ fn what_is_asked_twice_at_once_keeps_one_disk() {
     let (_, all) = served.with_key(&key, &[], "/v1/snapshots");
     assert_eq!(all["data"].as_array().unwrap().len(), 1, "{all}");
 }
+
+#[test]
+fn a_script_that_cannot_be_read_is_told_whoever_begins_the_server() {
+    let world = World::new();
+    let dir = world.dir("repo", &[("file", b"one\n")]).display().to_string();
+    let absent = world.path("absent.toml").display().to_string();
+    let args = ["serve", "--listen", "127.0.0.1:0", "--dir", &dir, "--script", &absent];
+    let told = world.ran(2, &args).stderr;
+    assert!(told.contains("absent.toml can't be read"), "{told}");
+}

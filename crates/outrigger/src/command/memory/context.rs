@@ -69,7 +69,7 @@ impl MemoryContext {
         let failure = Failure::new(kind, format!("{}: {error}", path_of(at)));
         match error {
             Error::Conflict(current) => failure.hint(format!(
-                "It is at revision {} now: `outrigger memory cat {}` shows it.",
+                "`outrigger memory cat {1}` shows it; `put --replaces {0}` writes over it.",
                 current.revision,
                 path_of(at)
             )),

@@ -9,7 +9,7 @@ pub enum Error {
     #[error("nothing is there")]
     Absent,
     /// Something else is there than the change was made from.
-    #[error("it was changed meanwhile, or is not as expected: it is at revision {}", .0.revision)]
+    #[error("it was changed meanwhile, or is there already: it is at revision {}", .0.revision)]
     Conflict(Box<Current>),
     /// Something is there already.
     #[error("something is there already")]
