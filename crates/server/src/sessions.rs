@@ -129,6 +129,10 @@ pub(crate) async fn create(
         let text = "`text` is empty: say what the agent is to do";
         return Err(RequestError::new(ProblemCode::InvalidRequest, text));
     }
+    let (bytes, max) = (request.text.len(), outrigger_agent::limits::MESSAGE_BYTES_MAX);
+    if bytes > max {
+        return Err(outrigger_engine::Error::MessageTooLarge { bytes, max }.into());
+    }
     server.permit(&person, AccessAction::Start)?;
     let keyed = server.keys.keyed(&person.name, ("sessions", key_of(&headers)?), &request)?;
     let session = named(&person, &headers);
