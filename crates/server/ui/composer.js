@@ -49,9 +49,11 @@ export function Composer({ place, label, hint, action, busyWord, rows = 1, onSen
     setPictures((before) => [...before, ...more]);
   };
   const onPaste = (event) => {
-    if (event.clipboardData.files.length === 0) return;
+    const { files, types } = event.clipboardData;
+    // What was copied from a document is its words, although there is a picture of them as well.
+    if (files.length === 0 || types.includes("text/plain")) return;
     event.preventDefault();
-    add(event.clipboardData.files);
+    add(files);
   };
   const onKeyDown = (event) => {
     const enters = event.key === "Enter" && !event.shiftKey && !event.isComposing;

@@ -32,6 +32,14 @@ export async function run(t) {
     await page.waitForSelector(".said .pictures:has-text('pasted.png')");
     await page.waitForFunction(() => !document.querySelector(".composer .pictures"));
   });
+  await t.step("words that were copied with a picture of them are words", () =>
+    page.evaluate(() => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", "of a document");
+      clipboardData.items.add(new File(["x"], "rendered.png", { type: "image/png" }));
+      // Whoever prevents it takes it for a picture.
+      return document.querySelector("[data-composer]").dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    }));
   await t.step("what is no picture is left out, and said to be", async () => {
     await page.setInputFiles(".foot input[type=file]", { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") });
     await page.waitForSelector(".composer .pictures:has-text('notes.txt is left out: it is no PNG, JPEG, GIF or WebP')");

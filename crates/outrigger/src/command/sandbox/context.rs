@@ -1,7 +1,7 @@
 //! What the verbs of `outrigger sandbox` work with.
 
 use outrigger_sandbox::{
-    Backend, CreateSpec, DiskOrigin, Error, ListedSandbox, Sandbox, SandboxId, SnapshotId,
+    Backend, CreateSpec, DiskOrigin, Error, ListedSandbox, Sandbox, SandboxId, Snapshot, SnapshotId,
 };
 use outrigger_sandbox_native::Native;
 use serde_json::json;
@@ -89,6 +89,11 @@ impl SandboxContext {
 
     pub(super) async fn listed(&self) -> Outcome<Vec<ListedSandbox>> {
         self.backend.list().await.map_err(|error| failed(&error))
+    }
+
+    pub(super) async fn snapshots(&self) -> Outcome<Vec<Snapshot>> {
+        let snapshots = self.backend.snapshots().map_err(|error| failed(&error))?;
+        snapshots.list().await.map_err(|error| failed(&error))
     }
 
     /// The sandbox of that name, resumed or restarted if need be. Makes none.

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::context::SandboxContext;
 use crate::exit::Outcome;
 use crate::flags::Output;
-use crate::sandbox::failed;
 use crate::show::{self, Screen, Tone};
 
 /// Which sandboxes are listed.
@@ -86,9 +85,7 @@ pub(crate) fn print_sandboxes(all: &[SandboxLine], hidden: u64, output: Output) 
 
 /// All snapshots.
 pub(super) async fn snapshots(sandboxes: &SandboxContext, output: Output) -> Outcome<u8> {
-    let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
-    let all = snapshots.list().await.map_err(|error| failed(&error))?;
-    let lines = all.into_iter().map(|kept| SnapshotLine {
+    let lines = sandboxes.snapshots().await?.into_iter().map(|kept| SnapshotLine {
         object: json!(kept),
         about: show::count(u64::from(kept.layers), "layer"),
         taken_at_ms: kept.taken_at_ms,

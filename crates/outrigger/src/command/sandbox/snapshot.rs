@@ -38,11 +38,6 @@ pub(super) async fn take(
     snapshots.take(&id, &snapshot).await.map_err(|error| failed(&error))
 }
 
-async fn known(sandboxes: &SandboxContext) -> Outcome<Vec<Snapshot>> {
-    let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
-    snapshots.list().await.map_err(|error| failed(&error))
-}
-
 pub(super) async fn snapshot(
     sandboxes: &SandboxContext,
     name: &str,
@@ -50,7 +45,7 @@ pub(super) async fn snapshot(
     output: Output,
 ) -> Outcome<u8> {
     if let Some(new) = &new
-        && known(sandboxes).await?.iter().any(|kept| kept.name.as_str() == new)
+        && sandboxes.snapshots().await?.iter().any(|kept| kept.name.as_str() == new)
     {
         let text = format!("there is a snapshot `{new}` already");
         return Err(Failure::new(Kind::Conflict, text).hint("Give another name."));
@@ -76,7 +71,7 @@ pub(super) async fn forget(
     output: Output,
 ) -> Outcome<u8> {
     let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
-    let there = known(sandboxes).await?;
+    let there = sandboxes.snapshots().await?;
     for name in names {
         let id = snapshot_id(name.clone())?;
         if !there.iter().any(|kept| kept.name == id) {
