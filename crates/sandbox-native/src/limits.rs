@@ -8,6 +8,8 @@ pub const SPAWNER_TICK_MS: u64 = 5_000;
 pub const SPAWNER_START_MS_MAX: u64 = 10_000;
 /// Times that a request is made again because a spawner took longer than that.
 pub const SPAWNER_SLOW_ATTEMPTS_MAX: u32 = 2;
+/// Times that the program of guests is sealed again because the kernel held its pages.
+pub const SEAL_ATTEMPTS_MAX: u32 = 20;
 /// From a request to the spawner until its answer; deleting a large disk takes longest.
 pub const SPAWNER_ANSWER_MS_MAX: u64 = 120_000;
 /// How long the spawner waits for a peer that sends half a request or does not take its answer.

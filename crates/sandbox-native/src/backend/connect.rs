@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use outrigger_sandbox::{Capabilities, Error};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::limits;
@@ -287,6 +288,15 @@ fn sealed(program: &[u8]) -> io::Result<OwnedFd> {
     let mut file = fs::File::from(fd);
     file.write_all(program)?;
     let fd = OwnedFd::from(file);
-    fcntl_add_seals(&fd, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    // The kernel refuses as long as anything of its own holds a page of the file, and waits
+    // for that only some 70 ms (`memfd_wait_for_pins`).
+    for _ in 1..limits::SEAL_ATTEMPTS_MAX {
+        match fcntl_add_seals(&fd, seals) {
+            Err(Errno::BUSY) => {}
+            sealed => return Ok(sealed.map(|()| fd)?),
+        }
+    }
+    fcntl_add_seals(&fd, seals)?;
     Ok(fd)
 }
