@@ -99,6 +99,8 @@ pub(crate) const REST_FDS_MAX: usize = 2 + outrigger_sandbox::limits::SERVED_MAX
 /// Descriptors that go out with one answer: of the listeners.
 pub(crate) const PASSED_FDS_MAX: usize =
     1 + outrigger_sandbox::capture::PORTS.len() + outrigger_sandbox::limits::CAPTURED_PORTS_MAX;
+/// Connections that wait to be accepted on one listener: as many as the standard library asks for.
+pub(crate) const LISTENER_BACKLOG: i32 = 128;
 /// Bytes of a question for a name: what UDP carries of it without extensions (RFC 1035, 4.2.1).
 pub(crate) const NAME_QUESTION_BYTES_MAX: usize = 512;
 /// Bytes of a name and of a part of it (RFC 1035, 2.3.4).

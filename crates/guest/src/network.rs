@@ -50,6 +50,11 @@ impl Network {
             self.listeners.push(listener(Ipv4Addr::LOCALHOST, 0).map_err(failed)?);
         }
         self.capture(ports);
+        // Who accepted on them may have shut them down: they take up again what they were.
+        for listener in &self.listeners {
+            rustix::net::listen(listener, limits::LISTENER_BACKLOG)
+                .map_err(|error| failed(error.into()))?;
+        }
         let port = self.listeners[0].local_addr().map_err(failed)?.port();
         let handed = self.listeners.iter().map(|it| Ok(it.try_clone()?.into()));
         Ok((port, handed.collect::<io::Result<_>>().map_err(failed)?))

@@ -58,7 +58,7 @@ pub(super) fn check_stream(fd: &OwnedFd) -> io::Result<()> {
 
 /// Accepts until the listener is of no use any more. Whoever replaces it drops this.
 pub(super) async fn accept(
-    listener: OwnedFd,
+    listener: Arc<OwnedFd>,
     sandbox: Arc<Sandbox>,
     serve: impl Fn(Arrival) + Send,
 ) -> io::Result<()> {
@@ -67,7 +67,7 @@ pub(super) async fn accept(
         deprecated,
         reason = "what replaces it is unsafe, for descriptors that may go away: an Arc<OwnedFd> does not"
     )]
-    let waiting = AsyncFd::with_interest(Arc::new(listener), Interest::READABLE)?;
+    let waiting = AsyncFd::with_interest(listener, Interest::READABLE)?;
     let mut failures = 0;
     loop {
         let Some(first) = sandbox.room().await else { return Ok(()) };

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::net::Shutdown;
 use tokio::sync::oneshot;
 
 use super::listener;
@@ -40,11 +41,17 @@ pub(super) struct Registry {
 #[derive(Debug)]
 struct Entry {
     sandbox: Arc<Sandbox>,
-    /// Each ends a task that accepts, when it is dropped.
-    accepting: Vec<oneshot::Sender<()>>,
+    listeners: Vec<AcceptingListener>,
     /// A secret was taken from it since it was opened, or a listener broke. Whoever looks opens
     /// it anew.
     is_stale: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct AcceptingListener {
+    socket: Arc<OwnedFd>,
+    /// Ends the task that accepts, when it is dropped.
+    _accepting: oneshot::Sender<()>,
 }
 
 impl Registry {
@@ -165,15 +172,15 @@ impl Registry {
                     .map_err(|error| format!("the sandbox gets no authority: {error}"))?;
                 let outside = Arc::clone(&self.outside);
                 let sandbox = Arc::new(Sandbox::new(rules, Some(authority), outside));
-                entry.insert(Entry { sandbox, accepting: Vec::new(), is_stale: Arc::default() })
+                entry.insert(Entry { sandbox, listeners: Vec::new(), is_stale: Arc::default() })
             }
         };
         entry.sandbox.table.allow(sent_bytes_max);
         // Another one, so that the listeners before this say nothing of it.
         entry.is_stale = Arc::default();
         if !fds.is_empty() {
-            let accepting = fds.into_iter().map(|fd| accept(fd, &entry.sandbox, &entry.is_stale));
-            entry.accepting = accepting.collect();
+            let listeners = fds.into_iter().map(|fd| accept(fd, &entry.sandbox, &entry.is_stale));
+            entry.listeners = listeners.collect();
         }
         let authority = entry.sandbox.authority.as_ref();
         let authority = authority.ok_or("a caller has that name")?.pem().to_owned();
@@ -233,7 +240,11 @@ impl Registry {
             }
             return Answer::Unknown;
         };
-        drop(entry.accepting);
+        // The guest keeps what it handed out, for a gate that comes after one that died: programs
+        // that still connect hear that nobody listens, rather than nothing.
+        for listener in entry.listeners {
+            let _ = rustix::net::shutdown(&listener.socket, Shutdown::Both);
+        }
         entry.sandbox.end();
         Authority::remove(self.authorities.as_fd(), name);
         Answer::Flows(entry.sandbox.table.take())
@@ -241,18 +252,20 @@ impl Registry {
 }
 
 /// Starts to accept. It ends when what is given back is dropped.
-fn accept(fd: OwnedFd, sandbox: &Arc<Sandbox>, is_stale: &Arc<AtomicBool>) -> oneshot::Sender<()> {
+fn accept(fd: OwnedFd, sandbox: &Arc<Sandbox>, is_stale: &Arc<AtomicBool>) -> AcceptingListener {
     let (keep, gone) = oneshot::channel::<()>();
     let (sandbox, is_stale) = (Arc::clone(sandbox), Arc::clone(is_stale));
+    let socket = Arc::new(fd);
+    let listener = Arc::clone(&socket);
     task::start(async move {
         let serve = |arrival| serve(&sandbox, arrival);
         tokio::select! {
             // A listener that broke is the guest's own loss; it can be opened again.
-            _ = listener::accept(fd, Arc::clone(&sandbox), serve) => is_stale.store(true, Relaxed),
+            _ = listener::accept(listener, Arc::clone(&sandbox), serve) => is_stale.store(true, Relaxed),
             _ = gone => {}
         }
     });
-    keep
+    AcceptingListener { socket, _accepting: keep }
 }
 
 fn serve(sandbox: &Arc<Sandbox>, arrival: Arrival) {

@@ -207,14 +207,21 @@ fn a_sandbox_made_by_hand_reaches_what_it_may() {
     }
     // What is left running has it, until it is taken back.
     let again = host.url("/again");
-    let line =
-        format!("(while curl -sSf -m 5 {again}; do sleep 0.05; done; touch over) > log 2>&1 &");
+    let line = format!(
+        "(while curl -sSf -m 5 {again}; do sleep 0.05; done; curl -m 60 {again}; echo $? > over) \
+         > log 2>&1 &"
+    );
     sandbox(&["exec", "work", "-c", &line]);
     let asked = || host.asked().iter().filter(|it| *it == "GET /again").count();
     until("it goes on without a command", || (asked() > 3).then_some(()));
     sandbox(&["create", "work", "--net", "none"]);
-    until("it is over", || (ran(&["exec", "work", "test", "-e", "over"]).code? == 0).then_some(()));
+    until("it is over", || (ran(&["exec", "work", "test", "-s", "over"]).code? == 0).then_some(()));
+    // It hears so at once: what connects is refused (7), and does not wait (28).
+    assert_eq!(sandbox(&["exec", "work", "cat", "over"]).stdout, "7\n");
     assert_ne!(curl("work", &host.url("/it")).code, Some(0));
+    sandbox(&["create", "work", "--net", &host.word()]);
+    assert_eq!(curl("work", &host.url("/it")).expect(0).stdout, "/it");
+    sandbox(&["create", "work", "--net", "none"]);
     assert_eq!(curl("fork", &host.url("/it")).expect(0).stdout, "/it");
     // A new one of that name begins anew.
     sandbox(&["rm", "fork"]);

@@ -53,8 +53,8 @@ impl Registry {
         let listener = listener.map_err(|error| format!("the caller gets no socket: {error}"))?;
         let sandbox = Arc::new(Sandbox::new(rules, None, Arc::clone(&self.outside)));
         let is_stale = Arc::default();
-        let accepting = vec![accept(OwnedFd::from(listener), &sandbox, &is_stale)];
-        let entry = Entry { sandbox: Arc::clone(&sandbox), accepting, is_stale };
+        let listeners = vec![accept(OwnedFd::from(listener), &sandbox, &is_stale)];
+        let entry = Entry { sandbox: Arc::clone(&sandbox), listeners, is_stale };
         if let Some(before) = sandboxes.insert(name.to_owned(), entry) {
             before.sandbox.end();
         }
