@@ -11,7 +11,7 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::{HttpService, service_fn};
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
@@ -156,7 +156,15 @@ async fn serve_two(session: &Arc<Session>, target: &Target, stream: Tls) {
     let shared = (Arc::clone(session), target.clone());
     let service = service_fn(move |request: Request<Incoming>| {
         let (session, target) = shared.clone();
-        async move { answer(&session, &target, request).await }
+        let head_alone = request.method() == Method::HEAD;
+        async move {
+            let response = answer(&session, &target, request).await?;
+            Ok::<_, Infallible>(response.map(|body| match body {
+                // With HTTP/2 nobody else leaves out what a HEAD is not answered with.
+                Outgoing::Text(_) if head_alone => Outgoing::empty(),
+                body => body,
+            }))
+        }
     });
     let connection = http2::Builder::new(TokioExecutor::new())
         .max_concurrent_streams(limits::STREAMS_MAX)

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::client::conn::http2::SendRequest;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -182,6 +183,10 @@ fn authorities_of_http_2_are_names_too() {
             let reply = sender.send_request(request).await.unwrap();
             assert_eq!(reply.status(), expected, "{authority}");
         }
+        let head = Request::head("https://beta.test/").body(String::new()).unwrap();
+        let reply = sender.send_request(head).await.unwrap();
+        assert_eq!(reply.status(), 421);
+        assert_eq!(reply.into_body().collect().await.unwrap().to_bytes().len(), 0);
         let forged = Request::get("https://alpha.test/").header("host", "beta.test");
         let reply = sender.send_request(forged.body(String::new()).unwrap()).await.unwrap();
         assert_eq!(reply.status(), 421);
