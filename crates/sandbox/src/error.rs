@@ -104,7 +104,8 @@ pub enum Error {
         /// What is known.
         reason: String,
     },
-    /// What was asked for needs the sandbox to rest, and something runs in it.
+    /// What was asked for needs the sandbox to rest, and something runs in it; or as much runs
+    /// as may.
     #[error("the sandbox is busy: {reason}")]
     Busy {
         /// What runs.

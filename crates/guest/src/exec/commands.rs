@@ -91,9 +91,7 @@ impl Commands {
         request.check()?;
         if self.running.len() >= door::RUNNING_EXECS_MAX {
             let many = door::RUNNING_EXECS_MAX;
-            return Err(Error::Backend(format!(
-                "{many} commands run already; wait for one or kill one"
-            )));
+            return Err(Error::Busy { reason: format!("{many} commands run, which is the most") });
         }
         self.freezer.thaw(&mut self.cgroups, out)?;
         let mut group = self.cgroups.make();
@@ -336,13 +334,23 @@ impl Commands {
             &mut self.scratch,
             &mut || memory.grew(),
         );
-        entry.state = State::Ended(finished.outcome.map_err(brief));
+        let outcome = finished.outcome.map_err(brief);
         tell(finished.answers, out);
-        for caller in entry.killers.drain(..) {
-            out.reply(caller, GuestReply::Killed(Ok(())));
+        if let (Err(error @ Error::CannotStart { .. }), true) = (&outcome, entry.killers.is_empty())
+        {
+            // It never ran, so that its name is free: for who only asked how it stands, too.
+            for watcher in entry.watchers.drain(..) {
+                out.reply(watcher.caller, GuestReply::Executed(Err(error.clone())));
+            }
+            self.table.remove(&id);
+        } else {
+            entry.state = State::Ended(outcome);
+            for caller in entry.killers.drain(..) {
+                out.reply(caller, GuestReply::Killed(Ok(())));
+            }
+            let bytes = entry.output.stdout.bytes.len() + entry.output.stderr.bytes.len();
+            self.table.finish(id, bytes);
         }
-        let bytes = entry.output.stdout.bytes.len() + entry.output.stderr.bytes.len();
-        self.table.finish(id, bytes);
         self.leftover.extend(self.cgroups.take_back(finished.group));
         self.drains.extend(finished.pipes);
         let excess = self.drains.len().saturating_sub(limits::DRAINS_MAX);

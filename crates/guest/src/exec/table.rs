@@ -134,6 +134,11 @@ impl Table {
         self.slots.insert(id, slot);
     }
 
+    /// Frees the id of a command that never ran.
+    pub(crate) fn remove(&mut self, id: &ExecId) {
+        self.slots.remove(id);
+    }
+
     /// Notes that an id is finished with so many bytes of output, and forgets what
     /// is too old.
     pub(crate) fn finish(&mut self, id: ExecId, bytes: usize) {

@@ -88,7 +88,7 @@ impl Life {
         }
         if self.running() >= limits::RUNNING_EXECS_MAX {
             let max = limits::RUNNING_EXECS_MAX;
-            return Err(Error::Invalid(format!("{max} commands are running already")));
+            return Err(Error::Busy { reason: format!("{max} commands run, which is the most") });
         }
         let run = FakeCommand::new(request, tree, now)?;
         self.running.insert(request.id.clone());

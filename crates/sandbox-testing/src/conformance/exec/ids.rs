@@ -164,7 +164,8 @@ async fn not_started_can_be_repeated(context: Context) -> Outcome {
             other => return Err(format!("got `{other}`, expected CannotStart")),
         }
     }
-    Ok(())
+    // It never ran, so that its id is free.
+    context.prints("a", "echo now it is there", "now it is there\n").await
 }
 
 async fn ids_of_all_shapes(context: Context) -> Outcome {
