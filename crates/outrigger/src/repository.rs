@@ -36,6 +36,9 @@ pub(crate) fn failed(dir: &Path, error: &Error) -> Failure {
             Failure::new(Kind::Usage, text).hint(format!("Leave large files out with .gitignore, name a smaller directory with --dir, or raise workspace.{key} in the configuration."))
         }
         Error::Shorter(_) => say(Kind::Conflict).hint("Try again when nothing writes it."),
+        Error::Archive(source) if source.kind() == std::io::ErrorKind::InvalidData => {
+            say(Kind::Usage)
+        }
         Error::Archive(_) => say(Kind::Storage)
             .hint("Free some disk space, or keep sessions elsewhere with --data-dir."),
         Error::Changed(_) => say(Kind::Conflict).hint("The changes are kept in the patch."),

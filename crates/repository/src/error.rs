@@ -69,8 +69,8 @@ pub enum Error {
     /// A file is not as long any more as it was. It may work another time.
     #[error("`{}` became shorter while it was copied", .0.display())]
     Shorter(PathBuf),
-    /// The archive can't be written.
-    #[error("the archive of the directory can't be written")]
+    /// The archive can't be read or written.
+    #[error("the archive of the directory can't be read or written")]
     Archive(#[source] io::Error),
     /// These are not as they were when the session began.
     #[error("nothing was written back, because these changed meanwhile: {}", .0.join(", "))]

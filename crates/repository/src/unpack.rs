@@ -4,11 +4,12 @@
 //! and what is neither file, link nor folder is refused. Of git's own data only the history of
 //! the directory is taken, and never unpacked here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use outrigger_beneath::{self as beneath, Dir, Draft};
@@ -30,7 +31,7 @@ pub fn unpack(
 ) -> Result<DirectoryArchive, Error> {
     let dir = Dir::open(into).map_err(Error::directory(into))?;
     let (mut count, mut bytes) = (0, 0);
-    let (mut files, mut links) = (Vec::new(), BTreeMap::new());
+    let (mut files, mut links) = (BTreeSet::new(), BTreeMap::new());
     let (again, mut has_git) = (archive.try_clone().map_err(Error::Archive)?, false);
     let mut archive = tar::Archive::new(archive);
     for entry in archive.entries().map_err(Error::Archive)? {
@@ -50,8 +51,25 @@ pub fn unpack(
         }
         match entry.header().entry_type() {
             tar::EntryType::Regular => {
-                write(&dir, &path, &mut entry).map_err(Error::unreadable(into, &path))?;
-                files.push(path);
+                let executable = entry.header().mode().map_err(Error::Archive)? & 0o100 != 0;
+                write(&dir, &path, executable, &mut entry)
+                    .map_err(Error::unreadable(into, &path))?;
+                files.insert(path);
+            }
+            // Another name of a file that came before becomes a file like it.
+            tar::EntryType::Link => {
+                let target = plain(&entry.link_name_bytes().unwrap_or_default())?;
+                let target = target.filter(|target| files.contains(target));
+                let target = target.ok_or_else(|| refused(&path, "a link to no file before it"))?;
+                let opened = dir.file(&target).map_err(Error::unreadable(into, &target))?;
+                let stat = opened.metadata().map_err(Error::Archive)?;
+                bytes += stat.len();
+                if bytes > most.bytes_max {
+                    return Err(Error::TooLarge(TooLarge::Bytes(most.bytes_max)));
+                }
+                let executable = stat.permissions().mode() & 0o100 != 0;
+                write(&dir, &path, executable, opened).map_err(Error::unreadable(into, &path))?;
+                files.insert(path);
             }
             // Those that nothing is in are in no workspace.
             tar::EntryType::Directory => {}
@@ -68,7 +86,7 @@ pub fn unpack(
         made.map_err(Error::unreadable(into, path))?;
     }
     files.extend(links.into_keys());
-    files.sort();
+    let files: Vec<_> = files.into_iter().collect();
     let mut packed = pack::archive(into, (&dir, &files), Vec::new(), most, scratch)?;
     if has_git {
         history::take_over(again, &mut packed)?;
@@ -83,12 +101,16 @@ fn above(dir: &Dir, path: &Path) -> Result<(), beneath::Error> {
     }
 }
 
-fn write(dir: &Dir, path: &Path, entry: &mut tar::Entry<'_, File>) -> Result<(), beneath::Error> {
+fn write(
+    dir: &Dir,
+    path: &Path,
+    executable: bool,
+    mut contents: impl io::Read,
+) -> Result<(), beneath::Error> {
     let io = |source| beneath::Error::Io { path: path.to_owned(), source };
     above(dir, path)?;
-    let executable = entry.header().mode().map_err(io)? & 0o100 != 0;
     let mut draft = Draft::begin(dir, path, executable)?;
-    io::copy(entry, draft.file()).map_err(io)?;
+    io::copy(&mut contents, draft.file()).map_err(io)?;
     draft.put_new()
 }
 
@@ -116,7 +138,7 @@ mod tests {
     use crate::{DependencyPolicy, Rules};
     use std::fs;
     use std::io::{Seek, Write};
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     const MOST: Limits = Limits { bytes_max: 1 << 20, files_max: 100 };
 
@@ -132,7 +154,7 @@ mod tests {
             header.set_mode(0o644);
             // As nobody's library would write it.
             header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
-            let is_link = *kind == tar::EntryType::Symlink;
+            let is_link = matches!(kind, tar::EntryType::Symlink | tar::EntryType::Link);
             let contents = if is_link { "" } else { content };
             if is_link {
                 header.set_link_name(content).unwrap();
@@ -190,6 +212,11 @@ mod tests {
         let usual = [("./", tar::EntryType::Directory, ""), ("./a/b", Regular, "b")];
         assert_eq!(unpacked(archive(&usual), to.path()).unwrap().files, 1);
         assert_eq!(fs::read(to.path().join("a/b")).unwrap(), b"b");
+        // A file of two names is two files.
+        let to = tempfile::tempdir().unwrap();
+        let two = [("./a", Regular, "a"), ("b", Link, "./a")];
+        assert_eq!(unpacked(archive(&two), to.path()).unwrap().files, 2);
+        assert_eq!(fs::read(to.path().join("b")).unwrap(), b"a");
         // Links come last, whatever order they stand in: the file is beneath a folder.
         let to = tempfile::tempdir().unwrap();
         let both = [("a", Symlink, outside), ("a/b", Regular, "b")];
