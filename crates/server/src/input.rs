@@ -66,9 +66,23 @@ fn plain(told: &str) -> String {
         None => told.to_owned(),
     };
     let whole = ["u64", "u32", "u16", "usize", "i64", "nonzero u32"];
-    whole.iter().fold(told, |told, name| {
+    let told = whole.iter().fold(told, |told, name| {
         told.replace(&format!("expected {name}"), "expected a whole number")
-    })
+    });
+    const WORDS: [(&str, &str); 4] = [
+        ("invalid digit found in string", "expected a whole number"),
+        ("cannot parse integer from empty string", "expected a whole number"),
+        ("number too large to fit in target type", "the number is too large"),
+        ("provided string was not `true` or `false`", "expected `true` or `false`"),
+    ];
+    let told = WORDS.iter().fold(told, |told, (theirs, ours)| told.replace(theirs, ours));
+    match told.split_once("expected struct ") {
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|it: char| it.is_ascii_alphanumeric());
+            format!("{before}expected an object{rest}")
+        }
+        None => told,
+    }
 }
 
 /// A body that is not read whole: its pieces as they come, of at most so many bytes.

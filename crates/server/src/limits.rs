@@ -54,6 +54,8 @@ pub const PIECE_BYTES: usize = 64 << 10;
 pub const WEBHOOK_BYTES_MAX: usize = 512 << 10;
 /// From being asked about until a command counts as running where nobody waits for its end.
 pub const EXEC_LOOK_MS: u64 = 50;
+/// From a request to write a file until nobody else writes it.
+pub const UPLOAD_TURN_MS_MAX: u64 = 10_000;
 /// A file, or an archive of files, that is sent into a sandbox.
 pub const SANDBOX_UPLOAD_BYTES_MAX: u64 = 4 << 30;
 /// Files and links of an archive, either way.

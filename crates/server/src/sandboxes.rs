@@ -13,6 +13,9 @@ pub(crate) mod network;
 mod output;
 pub(crate) mod snapshots;
 pub(crate) mod terminal;
+mod uploads;
+
+pub(crate) use uploads::UploadTurns;
 
 use axum::Json;
 use axum::extract::State as Extract;

@@ -12,6 +12,7 @@ use crate::limits::TERMINALS_MAX;
 use crate::listing::Listing;
 use crate::presence::Presence;
 use crate::request_keys::RequestKeys;
+use crate::sandboxes::UploadTurns;
 
 /// A server. Cheap to share.
 #[derive(Debug, Clone)]
@@ -24,6 +25,7 @@ pub struct Server {
     pub(crate) presence: Arc<Presence>,
     pub(crate) devices: Arc<DeviceLogins>,
     pub(crate) keys: Arc<RequestKeys>,
+    pub(crate) uploads: Arc<UploadTurns>,
     /// One for each terminal that may be open.
     pub(crate) terminals: Arc<Semaphore>,
     /// True once the server is to end: streams end then.
@@ -43,6 +45,7 @@ impl Server {
             presence: Arc::default(),
             devices: Arc::default(),
             keys: Arc::default(),
+            uploads: Arc::default(),
             terminals: Arc::new(Semaphore::new(TERMINALS_MAX as usize)),
             ends,
         }

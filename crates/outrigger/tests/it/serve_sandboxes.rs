@@ -189,7 +189,31 @@ fn output_is_cut_followed_and_ends_with_the_deadline() {
     let (_, done) = served.get(&format!("{own}/execs/cat?wait=10"));
     assert!(done["stdout"].as_str().unwrap().contains("hello\r\nhello\r\n"), "{done}");
     let late = served.post(&format!("{own}/execs/cat/input"), &typed);
-    assert_eq!((late.0, &late.1["code"]), (400, &json!("invalid_request")), "{late:?}");
+    assert_eq!((late.0, &late.1["code"]), (409, &json!("conflict")), "{late:?}");
+
+    // What did not begin is not there, and leaves its name free.
+    let late = json!({ "id": "late", "argv": ["/workspace/late"] });
+    assert_eq!(served.run(&own, &late).0, 400);
+    assert_eq!(served.get(&format!("{own}/execs/late")).0, 404);
+    served.shell(&own, "printf '#!/bin/sh\necho there\n' > late; chmod +x late");
+    assert_eq!(served.run(&own, &late).1["stdout"], "there\n");
+}
+
+#[test]
+fn a_long_file_is_written_by_one_at_a_time() {
+    let (served, _) = served(&[]);
+    let own = served.sandbox(&json!({}));
+    let at = format!("{own}/files/content?path=/workspace/long");
+    std::thread::scope(|scope| {
+        for letter in ["a", "b", "c"] {
+            let (served, at) = (&served, &at);
+            let long = served.world.path(letter).display().to_string();
+            fs::write(&long, letter.repeat(9_000_000)).unwrap();
+            scope.spawn(move || assert_eq!(served.send(&["--upload-file", &long], at).0, 204));
+        }
+    });
+    let shown = served.shell(&own, "wc -c < long; fold -w 1000 long | sort -u | wc -l");
+    assert_eq!(shown["stdout"], "9000000\n1\n");
 }
 
 #[test]
@@ -246,6 +270,8 @@ fn a_tree_goes_in_and_out_as_tar_has_it() {
     let (dir, archive) = (tree.display().to_string(), served.world.path("up.tar"));
     let archive = archive.display().to_string();
     std::os::unix::fs::symlink("two", tree.join("link")).unwrap();
+    // Two names of one file become two files.
+    fs::hard_link(tree.join("two"), tree.join("zwei")).unwrap();
     let made = served.world.command("chmod").args(["755", &format!("{dir}/one/run")]).status();
     assert!(made.unwrap().success());
     tar(&["--create", "--file", &archive, "--directory", &dir, "."]);

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, TryStreamExt as _, stream};
 use outrigger_api::ProblemCode;
 use outrigger_sandbox::{EntryKind, FileOp, ListEntry, ManifestEntry, Sandbox, list_tree};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::FileExt;
@@ -178,6 +178,7 @@ struct ArchiveItem {
     kind: ArchiveItemKind,
 }
 
+#[derive(Clone)]
 enum ArchiveItemKind {
     Folder,
     Link(String),
@@ -255,9 +256,14 @@ fn refused(error: &io::Error) -> RequestError {
         .hint("It is one without compression: `tar --create --file -`.")
 }
 
+/// A path as it is told beneath the folder.
+fn plain(said: &str) -> &str {
+    said.trim_start_matches("./").trim_end_matches('/')
+}
+
 /// What is in an archive, links last, so that nothing is written through one of them.
 fn items(archive: &File) -> Result<Vec<ArchiveItem>, RequestError> {
-    let (mut items, mut links) = (Vec::new(), Vec::new());
+    let (mut items, mut links, mut files) = (Vec::new(), Vec::new(), HashMap::new());
     let mut archive = tar::Archive::new(archive);
     for entry in archive.entries_with_seek().map_err(|error| refused(&error))? {
         let entry = entry.map_err(|error| refused(&error))?;
@@ -269,7 +275,7 @@ fn items(archive: &File) -> Result<Vec<ArchiveItem>, RequestError> {
         if said.starts_with('/') || said.split('/').any(|part| part == "..") {
             return Err(invalid_path(&said, "it leads out of the folder"));
         }
-        let path = said.trim_start_matches("./").trim_end_matches('/').to_owned();
+        let path = plain(&said).to_owned();
         if path.is_empty() || path == "." {
             continue;
         }
@@ -284,6 +290,13 @@ fn items(archive: &File) -> Result<Vec<ArchiveItem>, RequestError> {
                 let target = entry.link_name_bytes().unwrap_or_default();
                 ArchiveItemKind::Link(String::from_utf8_lossy(&target).into_owned())
             }
+            // Another name of a file that came before becomes a file like it.
+            tar::EntryType::Link => {
+                let target = entry.link_name_bytes().unwrap_or_default();
+                let target = String::from_utf8_lossy(&target);
+                let file = files.get(plain(&target)).cloned();
+                file.ok_or_else(|| invalid_path(&said, "it links to no file before it"))?
+            }
             tar::EntryType::XGlobalHeader => continue,
             other => {
                 let what = format!("an entry of the kind {other:?} is not taken");
@@ -292,6 +305,9 @@ fn items(archive: &File) -> Result<Vec<ArchiveItem>, RequestError> {
         };
         if items.len() + links.len() >= SANDBOX_ARCHIVE_FILES_MAX {
             return Err(too_many());
+        }
+        if matches!(kind, ArchiveItemKind::File { .. }) {
+            files.insert(path.clone(), kind.clone());
         }
         let is_link = matches!(kind, ArchiveItemKind::Link(_));
         if is_link { &mut links } else { &mut items }.push(ArchiveItem { path, kind });

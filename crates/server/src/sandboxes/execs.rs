@@ -8,7 +8,7 @@ use axum::extract::State as Extract;
 use axum::http::{HeaderMap, StatusCode};
 use outrigger_api::limits::EXEC_WAIT_SECONDS_MAX;
 use outrigger_api::{ExecInfo, ExecInput, ExecState, ProblemCode, RunCommand};
-use outrigger_sandbox::{Execute, Input, Sandbox};
+use outrigger_sandbox::{Error as SandboxError, Execute, Input, Sandbox};
 use serde::Deserialize;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -50,7 +50,7 @@ async fn waited(
     sandbox: &dyn Sandbox,
     request: Execute,
     wait_seconds: u32,
-) -> Result<ExecInfo, RequestError> {
+) -> Result<ExecInfo, SandboxError> {
     let id = request.id.clone();
     let wait = match wait_seconds.min(EXEC_WAIT_SECONDS_MAX) {
         0 => Duration::from_millis(EXEC_LOOK_MS),
@@ -95,7 +95,7 @@ pub(crate) async fn run(
     }
     keyed.done(&server.keys);
     let info = waited(&*sandbox, request, wait).await;
-    let info = info.map_err(|error| server.ended_by(error, &id))?;
+    let info = info.map_err(|error| server.ended_by(error.into(), &id))?;
     let is_over = info.state == ExecState::Ended;
     Ok((if is_over { StatusCode::OK } else { StatusCode::ACCEPTED }, Json(info)))
 }
@@ -120,8 +120,14 @@ pub(crate) async fn one(
     QueryParams(query): QueryParams<WaitQuery>,
 ) -> Result<Json<ExecInfo>, RequestError> {
     let (sandbox, exec) = server.with_exec(&person, (&sandbox, &exec), SandboxUse::Look).await?;
-    let info = waited(&*sandbox, attach(exec), query.wait).await;
-    info.map(Json).map_err(|error| server.ended_by(error, sandbox.id()))
+    let info = waited(&*sandbox, attach(exec.clone()), query.wait).await;
+    info.map(Json).map_err(|error| match error {
+        // It was asked for, and did not begin.
+        SandboxError::CannotStart { .. } => {
+            RequestError::not_found(format!("there is no command `{exec}`"))
+        }
+        error => server.ended_by(error.into(), sandbox.id()),
+    })
 }
 
 /// Follows the output of a command from its first byte, in order: `event: stdout` and `event:
@@ -168,15 +174,23 @@ pub(crate) async fn input(
 ) -> Result<StatusCode, RequestError> {
     let (sandbox, exec) = server.with_exec(&person, (&sandbox, &exec), SandboxUse::Drive).await?;
     if let Some(asked) = typed.size {
-        sandbox.input(&exec, Input::Size(size(asked)?)).await?;
+        sandbox.input(&exec, Input::Size(size(asked)?)).await.map_err(untaken)?;
     }
     if !typed.text.is_empty() {
         let wait = Duration::from_secs(EXEC_WAIT_SECONDS_MAX.into());
         let taken = sandbox.input(&exec, Input::Bytes(typed.text.into_bytes()));
         let late = || RequestError::new(ProblemCode::Conflict, "the command does not read");
-        timeout(wait, taken).await.map_err(|_| late())??;
+        timeout(wait, taken).await.map_err(|_| late())?.map_err(untaken)?;
     }
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// What a command that is there does not take: it has no terminal, or ended.
+fn untaken(error: SandboxError) -> RequestError {
+    match &error {
+        SandboxError::Invalid(_) => RequestError::of(ProblemCode::Conflict, &error),
+        _ => error.into(),
+    }
 }
 
 /// Kills a command with all its processes. One that ended is fine.

@@ -231,7 +231,7 @@ fn body(sandbox: Arc<dyn Sandbox>, path: String, (first, last): (u64, u64)) -> B
 }
 
 /// Writes a file, with the folders above it. One of up to 4 MiB is there whole or not at all;
-/// a longer one grows piece by piece.
+/// a longer one grows piece by piece, by one request at a time.
 #[utoipa::path(put, path = "/v1/sandboxes/{id}/files/content",
     operation_id = "write_sandbox_file", tag = "sandboxes",
     request_body(content = Option<String>, content_type = "application/octet-stream"),
@@ -248,6 +248,7 @@ pub(crate) async fn write(
     body: Body,
 ) -> Result<StatusCode, RequestError> {
     let sandbox = server.opened(&person, &id, SandboxUse::Drive).await?;
+    let _turn = server.uploads.of(sandbox.id(), &query.path).await?;
     let mut writer = FileWriter::new(&*sandbox, query.path, query.executable);
     let mut pieces = pieces(body, SANDBOX_UPLOAD_BYTES_MAX);
     while let Some(piece) = pieces.try_next().await? {

@@ -174,7 +174,8 @@ impl PersonSandboxes {
             return if ours { Ok(()) } else { Err(RequestError::new(ProblemCode::Conflict, text)) };
         }
         let all = self.0.sandboxes.all();
-        let own = all.iter().filter(|(_, record)| record.person == person).count();
+        let own = all.iter().map(|(_, record)| record);
+        let own = own.filter(|it| it.person == person && !it.is_too_old(now_ms())).count();
         if own < PERSON_SANDBOXES_MAX {
             return Ok(());
         }
@@ -270,7 +271,9 @@ impl SandboxHost for PersonSandboxes {
                     self.tidy(listed).await?;
                 }
                 // Its age was over, or somebody else removed it; one that is being made is not.
-                None if record.created_ms + SANDBOX_BEGIN_MS_MAX < now_ms() => {
+                None if record.is_too_old(now_ms())
+                    || record.created_ms + SANDBOX_BEGIN_MS_MAX < now_ms() =>
+                {
                     if let Ok(id) = SandboxId::new(name) {
                         self.forget_gone(&id).await?;
                     }

@@ -29,6 +29,11 @@ impl SandboxRecord {
     pub(super) fn new(person: &str, label: String, spec: CreateSpec, network: Vec<String>) -> Self {
         Self { person: person.to_owned(), label, created_ms: now_ms(), spec, network }
     }
+
+    /// Whether its age is over, so that the backend removed it or is about to.
+    pub(super) fn is_too_old(&self, now_ms: u64) -> bool {
+        self.spec.lifetime.age_ms_max.is_some_and(|age| self.created_ms + age < now_ms)
+    }
 }
 
 /// A snapshot of a person.
