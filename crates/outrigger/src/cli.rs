@@ -112,7 +112,8 @@ pub(crate) enum Command {
     Stop(StopSessions),
     /// Remove sessions that are over.
     Rm(RemoveSessions),
-    /// Remove all sessions that are over and were not touched for some time.
+    /// Remove all sessions that were not touched for some time and in which nothing runs or
+    /// waits for a person, interrupted ones among them.
     Prune(PruneSessions),
     /// Look at sessions, go on with them, or end them.
     #[command(subcommand)]

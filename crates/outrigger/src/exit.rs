@@ -268,6 +268,12 @@ impl From<outrigger_client::Error> for Failure {
         match &error {
             Error::Address(_) | Error::Read(_) => Self::from_error(Kind::Usage, &error),
             Error::Key => Self::from_error(Kind::Auth, &error),
+            // The server's advice is for whoever comes by a browser or a program of theirs.
+            Error::Problem(problem) if problem.code == ProblemCode::Unauthenticated => {
+                Self::new(Kind::Auth, problem.detail.clone()).hint(
+                    "`outrigger login URL` lets you in; where OUTRIGGER_KEY is set, it has to be a key of that server.",
+                )
+            }
             Error::Problem(problem) => {
                 let kind = match problem.code {
                     ProblemCode::InvalidRequest

@@ -240,9 +240,14 @@ async fn suspend(
 
 async fn remove(sandboxes: &SandboxContext, names: &[String], output: Output) -> Outcome<u8> {
     let mut screen = Screen::new(output);
+    // A name that is wrong takes none of the others with it.
+    let mut ids = Vec::new();
     for name in names {
         let id = sandbox_id(name)?;
         sandboxes.ensure_there(&id).await?;
+        ids.push(id);
+    }
+    for (name, id) in names.iter().zip(ids) {
         let what = format!("deleting {name}");
         let gone = screen.during(&what, sandboxes.backend.destroy(&id)).await;
         gone.map_err(|error| failed(&error))?;

@@ -149,7 +149,8 @@ pub(crate) enum Sessions {
     /// their disks. The audit log says that they were removed; what they wrote to memory
     /// and what they spent stays.
     Rm(RemoveSessions),
-    /// Remove all sessions that are over and were not touched for some time.
+    /// Remove all sessions that were not touched for some time and in which nothing runs or
+    /// waits for a person, interrupted ones among them.
     Prune(PruneSessions),
     /// End a session for good: running commands are killed, its sandbox is deleted.
     Cancel {

@@ -46,6 +46,35 @@ fn what_was_changed_is_shown_and_applied_later() {
 }
 
 #[test]
+fn applying_is_done_once_and_says_where_it_was_not() {
+    let world = World::new();
+    let file = || fs::read_to_string(world.path("repo/file")).unwrap();
+    let turn = |command: &str| Turn(&[shell(command)]).text() + "[[turn]]\ntext = \"Done.\"\n";
+    let script = world.path("script.toml");
+    let first = [Turn(&[shell("echo two >> file")]).text(), turn("true")].concat();
+    fs::write(&script, first + &turn("echo three >> file")).unwrap();
+    let (dir, script) = (repo(&world).display().to_string(), script.display().to_string());
+    // Who asks for it gets it although the work is not done.
+    let run = ["run", "Do it.", "--dir", &dir, "--script", &script, "--name", "it"];
+    world.run(&[&run[..], &["--max-steps", "2", "--apply"]].concat()).expect(11);
+    assert_eq!(file(), "one\n");
+    world.ran(0, &["sessions", "apply", "it", "--all"]);
+    assert_eq!(file(), "one\ntwo\n");
+    world.ran(0, &["sessions", "resume", "it", "--max-steps", "9", "--apply=no"]);
+    // What comes next is not written back for that.
+    world.ran(0, &["sessions", "say", "it", "More."]);
+    assert_eq!(file(), "one\ntwo\n");
+    world.ran(0, &["sandbox", "rm", "it.work"]);
+    let refused = world.ran(5, &["sessions", "apply", "it"]).stderr;
+    assert!(refused.contains("there is no sandbox to take it from"), "{refused}");
+    assert!(!refused.contains("outrigger sessions apply"), "{refused}");
+    assert_eq!(file(), "one\ntwo\n");
+    // A name that is wrong takes none of the others with it.
+    world.ran(4, &["rm", "it", "other"]);
+    assert_eq!(world.sessions().len(), 1);
+}
+
+#[test]
 fn what_is_no_text_floods_no_screen() {
     let world = World::new();
     let ran = run(&world, "head -c 300000 /dev/zero > blob; yes | head -c 200000 > text", &[]);

@@ -11,6 +11,7 @@ use std::fs;
 use std::io::ErrorKind;
 
 use super::durable::write;
+use crate::command::sessions::WriteBack;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{AcceptPolicy, Apply};
 use crate::paths::Paths;
@@ -22,6 +23,9 @@ pub(crate) enum Back {
     Patch,
     /// They are written back as well, hazards as far as they are accepted.
     Apply(Accept),
+    /// They are written back although it may be half of the work, and it is an error where they
+    /// can't be.
+    Now(Accept),
     /// What was committed becomes a branch.
     Branch,
 }
@@ -32,6 +36,15 @@ const ALL: &str = "all";
 const BRANCH: &str = "branch";
 
 impl Back {
+    /// What is done this once, whatever the session remembers.
+    pub(crate) fn once(asked: &WriteBack) -> Self {
+        match asked {
+            WriteBack { branch: true, .. } => Self::Branch,
+            WriteBack { all: true, .. } => Self::Now(Accept::Named),
+            WriteBack { .. } => Self::Now(Accept::Nothing),
+        }
+    }
+
     /// What a person says now, from now on; where they say nothing, what they said before.
     pub(crate) fn settle(paths: &Paths, session: &SessionId, said: Apply) -> Outcome<Self> {
         let path = paths.apply(session.as_str());

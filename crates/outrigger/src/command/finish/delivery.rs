@@ -96,6 +96,8 @@ impl Delivery<'_> {
         };
         // What was answered is told, whatever became of the files.
         let (answer, failure) = match ending(state, self.session) {
+            // It was not asked how the session ended.
+            Err(_) if matches!(self.back, Back::Now(_)) => (String::new(), failure),
             Ok(()) => (outrigger_agent::answer(state.conversation()), failure),
             Err(ending) => (String::new(), Some(failure.unwrap_or(ending))),
         };
@@ -114,10 +116,13 @@ impl Delivery<'_> {
         let answered = matches!(state.ended(), Some(TurnEnd::Answered));
         let Work { changes, hazards, kept } = work;
         let source = self.source;
-        // Half of the work is never written back: the other half would not fit on it.
-        if let (Back::Apply(accept), true, Some(changes), Some(dir)) =
-            (self.back, answered, changes, source)
-        {
+        let accept = match self.back {
+            // Half of the work is not written back by itself: the other half would not fit on it.
+            Back::Apply(accept) => Some(accept).filter(|_| answered),
+            Back::Now(accept) => Some(accept).filter(|_| !state.in_turn()),
+            Back::Patch | Back::Branch => None,
+        };
+        if let (Some(accept), Some(changes), Some(dir)) = (accept, changes, source) {
             own_files::stay_untouched(self.paths, dir, changes)?;
             let accept = accepted(accept, hazards, screen).await?;
             outrigger_repository::apply(dir, changes, accept).map_err(|error| {
@@ -133,6 +138,9 @@ impl Delivery<'_> {
                     _ => failure,
                 }
             })?;
+            if changes.is_empty() && matches!(self.back, Back::Now(_)) {
+                screen.note(Tone::Plain, format!("session {} changed nothing", self.session));
+            }
             if !changes.is_empty() {
                 let files = show::count(changes.len() as u64, "file");
                 screen.note(Tone::Good, format!("● {files} written back to {}", dir.display()));
@@ -146,25 +154,37 @@ impl Delivery<'_> {
             return Ok(GivenBack::Commits(made));
         }
         if let (Some(path), Some(dir)) = (kept, source) {
-            if self.back != Back::Patch && !(is_branch && changes.is_some()) {
-                let why = if answered {
-                    "there is no sandbox to take it from"
-                } else {
-                    "the work is not done"
-                };
-                screen.note(Tone::Warning, format!("! nothing was written back: {why}"));
+            let now = matches!(self.back, Back::Now(_));
+            if self.back != Back::Patch && !now && !(is_branch && changes.is_some()) {
+                screen.note(Tone::Warning, format!("! {}", self.unwritten(state)));
             }
             if can_be_accepted(hazards) {
                 let by_hand = apply_by_hand(dir, path);
                 screen.note(Tone::Detail, format!("apply it with: {by_hand}"));
-                let ours = format!("or: outrigger sessions apply {}", self.session);
-                screen.note(Tone::Detail, ours);
+                if !now {
+                    let ours = format!("or: outrigger sessions apply {}", self.session);
+                    screen.note(Tone::Detail, ours);
+                }
             } else {
                 let text = "! don't apply this patch as it is: it has what is never written back";
                 screen.note(Tone::Warning, text);
             }
         }
-        Ok(GivenBack::Nothing)
+        match self.back {
+            Back::Now(_) => Err(Failure::new(Kind::Conflict, self.unwritten(state))),
+            Back::Patch | Back::Apply(_) | Back::Branch => Ok(GivenBack::Nothing),
+        }
+    }
+
+    /// Why nothing was written back.
+    fn unwritten(&self, state: &State) -> String {
+        let why = match state.ended() {
+            _ if self.source.is_none() => "it began with no directory",
+            _ if state.in_turn() => "its turn is not over",
+            Some(TurnEnd::Answered) => "there is no sandbox to take it from",
+            _ => "the work is not done",
+        };
+        format!("nothing was written back: {why}")
     }
 
     fn patch_path(&self) -> PathBuf {

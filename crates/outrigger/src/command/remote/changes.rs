@@ -13,7 +13,7 @@ use super::follow::{OnInterrupt, follow};
 use crate::command::finish::{Back, CommittedWork, Delivery, make_branch, next, waits, write};
 use crate::command::sessions::{Diff, WriteBack, print_patch};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{AcceptPolicy, Apply};
+use crate::flags::Apply;
 use crate::show::{self, Screen, Tone, Totals};
 use crate::waiting::PendingApproval;
 use crate::{repository, session};
@@ -30,9 +30,7 @@ pub(super) async fn apply(remote: &Remote, asked: WriteBack) -> Outcome<u8> {
     let state = remote.state(&session).await?;
     let mut screen = Screen::new(asked.output);
     if let Some(dir) = remote.source(&session) {
-        let policy = if asked.all { AcceptPolicy::All } else { AcceptPolicy::Usual };
-        let said = Apply { apply: Some(policy).filter(|_| !asked.branch), branch: asked.branch };
-        let back = Back::settle(&remote.kept, &session, said)?;
+        let back = Back::once(&asked);
         return finish(remote, &session, &state, (back, Some(&dir)), &mut screen).await;
     }
     if asked.branch {

@@ -48,8 +48,12 @@ pub(super) async fn execute(remote: &Remote, asked: Sandboxes) -> Outcome<u8> {
             print_snapshots(&snapshot_lines(remote).await?, output)
         }
         Sandbox::Snapshots(Snapshots::Rm { names, output }) => {
+            // A name that is wrong takes none of the others with it.
+            let mut found = Vec::new();
             for name in &names {
-                let found = snapshot(remote, name).await?;
+                found.push(snapshot(remote, name).await?);
+            }
+            for found in found {
                 remote.client.delete(&format!("/v1/snapshots/{}", found.id)).await?;
             }
             removed(&names, output)
@@ -57,8 +61,12 @@ pub(super) async fn execute(remote: &Remote, asked: Sandboxes) -> Outcome<u8> {
         Sandbox::Fork { name, new, output } => fork(remote, &name, new, output).await,
         Sandbox::Templates(Templates::Ls { output }) => templates(remote, output).await,
         Sandbox::Rm { names, output } => {
+            let mut found = Vec::new();
             for name in &names {
-                remote.client.delete(&address(&sandbox(remote, name).await?)).await?;
+                found.push(address(&sandbox(remote, name).await?));
+            }
+            for address in found {
+                remote.client.delete(&address).await?;
             }
             removed(&names, output)
         }

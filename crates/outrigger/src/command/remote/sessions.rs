@@ -258,11 +258,15 @@ async fn rewind(remote: &Remote, name: &str, to: Option<u64>, output: Output) ->
     Ok(0)
 }
 
-async fn rm(remote: &Remote, asked: RemoveSessions) -> Outcome<u8> {
+pub(super) async fn rm(remote: &Remote, asked: RemoveSessions) -> Outcome<u8> {
     let RemoveSessions { sessions: names, output } = asked;
-    let mut removed = Vec::new();
+    // A name that is wrong takes none of the others with it.
+    let mut sessions = Vec::new();
     for name in &names {
-        let session = remote.find(name).await?;
+        sessions.push(remote.find(name).await?);
+    }
+    let mut removed = Vec::new();
+    for session in sessions {
         remote.client.delete(&format!("/v1/sessions/{session}")).await?;
         gone(&remote.kept.patch(session.as_str()))?;
         gone(&remote.kept.apply(session.as_str()))?;

@@ -9,11 +9,12 @@ use std::fs;
 use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::path::Path;
 
+use crate::command::drive::resume_hint;
 use crate::command::finish::{Back, Finish};
 use crate::compose;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::flags::{AcceptPolicy, Apply, Output};
+use crate::flags::Output;
 use crate::paths::Paths;
 use crate::session;
 use crate::show::{self, Screen};
@@ -58,6 +59,12 @@ pub(super) async fn diff(paths: &Paths, asked: Diff) -> Outcome<u8> {
         }
     };
     let kept = Some(path).filter(|_| !patch.is_empty());
+    if kept.is_none() && session::fold(&*store.journal, &session).await?.in_turn() {
+        let text = format!("of what session {session} changed nothing is kept before it stops");
+        return Err(Failure::new(Kind::Conflict, text)
+            .hint(format!("`outrigger attach {session}` shows what it does."))
+            .hint(resume_hint(&session)));
+    }
     print(&session, &patch, kept.as_deref(), asked.output)
 }
 
@@ -105,9 +112,7 @@ pub(super) async fn apply(paths: &Paths, asked: WriteBack) -> Outcome<u8> {
     };
     let engine = compose::caretaker(paths, &config, &store).await?;
     let state = engine.state(&session).await?;
-    let policy = if asked.all { AcceptPolicy::All } else { AcceptPolicy::Usual };
-    let apply = Some(policy).filter(|_| !asked.branch);
-    let back = Back::settle(paths, &session, Apply { apply, branch: asked.branch })?;
+    let back = Back::once(&asked);
     let finish = Finish {
         paths,
         store: &store,

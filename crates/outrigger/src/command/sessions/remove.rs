@@ -35,10 +35,14 @@ pub(crate) async fn rm(paths: &Paths, asked: RemoveSessions) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     let mut remover = Remover::new(paths, &config, &store);
-    let mut removed = Vec::new();
+    // A name that is wrong takes none of the others with it.
+    let mut sessions = Vec::new();
     for name in &names {
-        let session = session::find(&*store.journal, name).await?.session;
-        removed.extend(remover.remove(&session).await?);
+        sessions.push(session::find(&*store.journal, name).await?.session);
+    }
+    let mut removed = Vec::new();
+    for session in &sessions {
+        removed.extend(remover.remove(session).await?);
     }
     told(&removed, Some(BLOBS_STAY), output)
 }
