@@ -46,15 +46,13 @@ impl Network {
     /// and descriptors to hand out.
     pub(crate) fn listen(&mut self, ports: &[u16]) -> Result<(u16, Vec<OwnedFd>), Error> {
         let failed = |error: io::Error| Error::Backend(format!("the guest can't listen: {error}"));
-        if self.listeners.is_empty() {
-            self.listeners.push(listener(Ipv4Addr::LOCALHOST, 0).map_err(failed)?);
+        // Who accepted on them may have shut them down: they take up again what they were, unless
+        // somebody else has their port by now.
+        self.listeners.retain(|it| rustix::net::listen(it, limits::LISTENER_BACKLOG).is_ok());
+        if self.listeners.first().is_none_or(|first| captured(first).is_some()) {
+            self.listeners.insert(0, listener(Ipv4Addr::LOCALHOST, 0).map_err(failed)?);
         }
         self.capture(ports);
-        // Who accepted on them may have shut them down: they take up again what they were.
-        for listener in &self.listeners {
-            rustix::net::listen(listener, limits::LISTENER_BACKLOG)
-                .map_err(|error| failed(error.into()))?;
-        }
         let port = self.listeners[0].local_addr().map_err(failed)?.port();
         let handed = self.listeners.iter().map(|it| Ok(it.try_clone()?.into()));
         Ok((port, handed.collect::<io::Result<_>>().map_err(failed)?))
