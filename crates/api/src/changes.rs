@@ -8,8 +8,7 @@ use utoipa::ToSchema;
 pub struct WorkspaceChanges {
     /// The files, in the order of their paths.
     pub files: Vec<ChangedFile>,
-    /// A unified diff that `git apply` takes, cut at
-    /// [`PATCH_BYTES_MAX`](crate::limits::PATCH_BYTES_MAX).
+    /// A unified diff that `git apply` takes, cut at 2 MiB.
     pub patch: String,
     /// Bytes that were cut off.
     pub hidden_bytes: u64,

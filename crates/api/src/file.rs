@@ -48,7 +48,7 @@ pub struct FileContent {
     pub path: String,
     /// Its size.
     pub bytes: u64,
-    /// Its text, cut at [`FILE_BYTES_MAX`](crate::limits::FILE_BYTES_MAX); nothing if it is none.
+    /// Its text, cut at 512 KiB; nothing if it is none.
     pub text: Option<String>,
     /// Bytes that were cut off.
     pub hidden_bytes: u64,

@@ -84,8 +84,8 @@ pub use sandbox::{
 };
 pub use secret::{RotateSecret, SecretGrant, SecretInfo, SecretList, SetSecret};
 pub use session::{
-    AttachedPicture, AttachedText, BusyAction, CancelSession, CreateSession, SendMessage,
-    ServerInfo, SessionGroup, SessionInfo, SessionLimits, SessionList, UsageInfo,
+    AttachedPicture, AttachedText, BusyAction, CancelSession, CreateSession, ResumeSession,
+    SendMessage, ServerInfo, SessionGroup, SessionInfo, SessionLimits, SessionList, UsageInfo,
 };
 pub use share::{
     GroupInfo, PeopleList, PersonInfo, PresenceFrame, RemovedFrame, ServerRights, SessionRights,

@@ -104,6 +104,16 @@ pub struct SessionLimits {
     pub egress_bytes_max: Option<u64>,
 }
 
+/// With what a session goes on that stopped before its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResumeSession {
+    /// What it may use from now on, as far as the server lets any session: `steps_max` is of the
+    /// turn, all else of the session with what it used already. What is not said stays.
+    #[serde(deserialize_with = "object::one")]
+    pub limits: SessionLimits,
+}
+
 /// Says something to the agent: it begins a turn, or steers the one that runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -114,11 +114,6 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Whether anything was said.
-    pub(crate) fn is_some(&self) -> bool {
-        self.max_steps.is_some() || !self.budget().is_none()
-    }
-
     /// What they say of the session's budget; `max_steps` is of a turn.
     pub(crate) fn budget(self) -> Limit {
         let Self { max_tokens, max_seconds, max_cpu_seconds, max_egress_bytes, .. } = self;

@@ -162,6 +162,11 @@ pub(crate) async fn copied_with_history(
 
 /// What is copied of a directory, unless that is too large.
 pub(crate) fn tree(dir: &Path) -> Outcome<WorkTree> {
+    if dir.is_file() {
+        // One of a repository would be taken for the repository.
+        return Err(Failure::new(Kind::Usage, format!("{}: Not a directory", dir.display()))
+            .hint("Name a directory with --dir."));
+    }
     let tree = WorkTree::of(dir, &shell::of_person().home);
     let tree = tree.map_err(|error| repository::failed(dir, &error))?;
     // The model is told where commands begin, by a name without hidden characters.

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State as Extract};
 use axum::http::HeaderMap;
 use axum::http::StatusCode;
@@ -91,12 +92,20 @@ pub(crate) async fn deliver(
     Extract(server): Extract<Server>,
     Path((owner, agent)): Path<(String, String)>,
     headers: HeaderMap,
-    body: Bytes,
+    body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, RequestError> {
-    if body.len() > limits::WEBHOOK_BYTES_MAX {
+    let too_large = || {
         let text = format!("a message has at most {} bytes", limits::WEBHOOK_BYTES_MAX);
-        return Err(RequestError::new(ProblemCode::TooLarge, text));
-    }
+        RequestError::new(ProblemCode::TooLarge, text)
+    };
+    let body = match body {
+        Ok(body) if body.len() <= limits::WEBHOOK_BYTES_MAX => body,
+        Err(it) if it.status() != StatusCode::PAYLOAD_TOO_LARGE => {
+            let text = format!("the body: {}", it.body_text());
+            return Err(RequestError::new(ProblemCode::InvalidRequest, text));
+        }
+        Ok(_) | Err(_) => return Err(too_large()),
+    };
     let message = WebhookMessage { owner, agent, headers, body: body.to_vec() };
     let session = server.parts.agents.deliver(message).await?.to_string();
     Ok((StatusCode::ACCEPTED, Json(WebhookAccepted { session })).into_response())

@@ -133,7 +133,13 @@ pub(crate) async fn answer(
             let reason = given.reason.filter(|reason| !reason.trim().is_empty());
             Answer::Denied { reason: reason.unwrap_or_else(|| "no reason was given".to_owned()) }
         }
-        (ApprovalAnswer::Approve, Some(arguments)) => Answer::Amended { arguments },
+        (ApprovalAnswer::Approve, Some(arguments)) => {
+            if let Err(error) = serde_json::from_str::<serde_json::Value>(&arguments) {
+                let text = format!("`arguments`: they are no JSON: {error}");
+                return Err(RequestError::new(ProblemCode::InvalidRequest, text));
+            }
+            Answer::Amended { arguments }
+        }
         (ApprovalAnswer::Approve, None) => {
             let seen = looked_at(&server, &question, given.seen).await?;
             Answer::Approved { rule_set: question.asked.rule_set, seen, standing: None }

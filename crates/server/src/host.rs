@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use outrigger_agent::{Picture, SessionId};
-use outrigger_api::{CreateSession, ServerInfo, UploadedWorkspace};
+use outrigger_agent::{Picture, SessionId, State};
+use outrigger_api::{CreateSession, ServerInfo, SessionLimits, UploadedWorkspace};
+use outrigger_engine::ResumeChange;
 use outrigger_policy::{AccessRules, Directory};
 use std::fs::File;
 use std::sync::Arc;
@@ -49,6 +50,9 @@ pub trait SessionHost: Send + Sync + Debug {
     /// # Errors
     /// What keeps it from being driven.
     async fn wake(&self, session: &SessionId) -> Result<(), RequestError>;
+
+    /// How a session goes on that may use something else from now on, as far as any may here.
+    fn resumed(&self, state: &State, limits: SessionLimits) -> ResumeChange;
 
     /// Whether anybody drives a session whose turn runs.
     async fn is_driven(&self, session: &SessionId) -> bool;

@@ -1,11 +1,12 @@
 //! What comes with a request, read; what can't be read is a problem that names it.
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody as _};
 use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Json, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use futures_util::{Stream, StreamExt as _};
 use outrigger_api::ProblemCode;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::RequestError;
@@ -38,6 +39,26 @@ impl<S: Send + Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S>
         read.map(|Json(body)| Self(body)).map_err(|it| refused(&plain(&it.body_text())))
     }
 }
+
+/// A body that may be left out, where nothing has to be said.
+pub(crate) struct OptionalBody<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalBody<T> {
+    type Rejection = RequestError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, RequestError> {
+        if request.body().is_end_stream() {
+            return Ok(Self(T::default()));
+        }
+        let read = Body::<Option<T>>::from_request(request, state).await;
+        read.map(|Body(body)| Self(body.unwrap_or_default()))
+    }
+}
+
+/// A body that says nothing: `{}`, or none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoFields {}
 
 fn refused(why: &str) -> RequestError {
     RequestError::new(ProblemCode::InvalidRequest, format!("the body: {why}"))

@@ -8,10 +8,9 @@ use axum::{Extension, Json};
 use outrigger_agent::{Author, Digest, Message, SessionId, WhenBusy};
 use outrigger_api::limits::{PAGE_SESSIONS_DEFAULT, PAGE_SESSIONS_MAX};
 use outrigger_api::{
-    CancelSession, CreateSession, ProblemCode, SendMessage, ServerInfo, ServerRights, SessionInfo,
-    SessionList,
+    CancelSession, CreateSession, ProblemCode, ResumeSession, SendMessage, ServerInfo,
+    ServerRights, SessionInfo, SessionLimits, SessionList,
 };
-use outrigger_engine::ResumeChange;
 use outrigger_policy::{AccessAction, SessionStanding};
 use outrigger_store::Before;
 use serde::Deserialize;
@@ -19,7 +18,7 @@ use utoipa::IntoParams;
 
 use crate::convert::when_busy;
 use crate::headers::Idempotency;
-use crate::input::{Body, Name, QueryParams};
+use crate::input::{Body, Name, NoFields, OptionalBody, QueryParams};
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
 use crate::request_keys::key_of;
@@ -219,6 +218,7 @@ pub(crate) async fn interrupt(
     Extract(server): Extract<Server>,
     person: Person,
     Name(session): Name,
+    OptionalBody(NoFields {}): OptionalBody<NoFields>,
 ) -> Result<StatusCode, RequestError> {
     let session = server.session(&person, &session, AccessAction::Speak).await?;
     let state = server.parts.engine.state(&session).await?;
@@ -230,9 +230,10 @@ pub(crate) async fn interrupt(
     woken(&server, &session).await
 }
 
-/// Lets a turn that stopped before its answer go on.
+/// Lets a turn that stopped before its answer go on, perhaps with other limits: those are for who
+/// may manage the session.
 #[utoipa::path(post, path = "/v1/sessions/{id}/resume",
-    operation_id = "resume_session", tag = "sessions",
+    operation_id = "resume_session", tag = "sessions", request_body = Option<ResumeSession>,
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 202, description = "It goes on"),
@@ -242,12 +243,21 @@ pub(crate) async fn resume(
     Extract(server): Extract<Server>,
     person: Person,
     Name(session): Name,
+    OptionalBody(ResumeSession { limits }): OptionalBody<ResumeSession>,
 ) -> Result<StatusCode, RequestError> {
-    let session = server.session(&person, &session, AccessAction::Speak).await?;
+    let is_raised = limits != SessionLimits::default();
+    let right = if is_raised { AccessAction::Manage } else { AccessAction::Speak };
+    let session = server.session(&person, &session, right).await?;
     let state = server.parts.engine.state(&session).await?;
+    if is_raised && state.in_turn() {
+        let text = format!("session {session} is at work");
+        return Err(RequestError::new(ProblemCode::Conflict, text)
+            .hint("It gets other limits when it stopped, or was interrupted."));
+    }
     // A turn that was merely cut off goes on as if nothing had been.
     if !state.in_turn() {
-        server.parts.engine.resume(&session, &person.name, ResumeChange::default()).await?;
+        let change = server.parts.host.resumed(&state, limits);
+        server.parts.engine.resume(&session, &person.name, change).await?;
     }
     woken(&server, &session).await
 }
@@ -264,6 +274,7 @@ pub(crate) async fn compact(
     Extract(server): Extract<Server>,
     person: Person,
     Name(session): Name,
+    OptionalBody(NoFields {}): OptionalBody<NoFields>,
 ) -> Result<StatusCode, RequestError> {
     let session = server.session(&person, &session, AccessAction::Speak).await?;
     server.parts.engine.compact(&session, &person.name).await?;

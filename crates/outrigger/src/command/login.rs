@@ -206,6 +206,10 @@ fn list(servers: &servers::Servers, output: Output) -> Outcome<u8> {
 }
 
 fn none(name: &str) -> Failure {
-    Failure::new(Kind::NotFound, format!("you are logged in to no server `{}`", inert(name)))
+    let text = match name {
+        "" => "you are logged in to no server".to_owned(),
+        name => format!("you are logged in to no server `{}`", inert(name)),
+    };
+    Failure::new(Kind::NotFound, text)
         .hint("`outrigger context ls` lists them; `outrigger login URL` adds one.")
 }

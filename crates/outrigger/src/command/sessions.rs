@@ -31,7 +31,7 @@ pub(crate) use ls::{Ls, SessionLine, print as print_sessions};
 pub(crate) use patch::{Diff, WriteBack, print as print_patch};
 pub(crate) use prune::{PruneSessions, prune};
 pub(crate) use remove::{RemoveSessions, Remover, gone, rm, told as tell_removed, unfinished};
-pub(super) use resume::{GoOn, More, go_on};
+pub(super) use resume::{GoOn, More, change, go_on};
 pub(crate) use share::{ShareSession, print as print_shares};
 pub(crate) use show::{Show, lines, summary};
 pub(crate) use stop::{

@@ -175,6 +175,12 @@ fn output_is_cut_followed_and_ends_with_the_deadline() {
     assert_eq!((&late["end"], &late["exit_code"]), (&json!("deadline"), &Value::Null), "{late}");
     assert!(began.elapsed() < Duration::from_secs(5), "{late}");
     served.run(&own, &json!({ "id": "killed", "shell": tree, "wait": 0 }));
+    // What it does not take is told, and not passed over.
+    let gently = served.post(&format!("{own}/execs/killed/kill"), &json!({ "signal": "TERM" }));
+    assert!(
+        gently.0 == 400 && gently.1["detail"].as_str().unwrap().contains("signal"),
+        "{gently:?}"
+    );
     assert_eq!(served.post(&format!("{own}/execs/killed/kill"), &json!({})).0, 204);
     assert_eq!(served.get(&format!("{own}/execs/killed?wait=5")).1["end"], "killed");
     let left = served.shell(&own, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '");

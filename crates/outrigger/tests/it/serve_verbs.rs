@@ -280,6 +280,19 @@ fn what_waits_for_a_person_waits_on_where_its_account_is_stopped() {
 }
 
 #[test]
+fn a_session_that_used_up_what_it_may_goes_on_with_more() {
+    let laptop = laptop(&["true"]);
+    let dir = laptop.world.dir("repo", &[("file", b"one\n")]).display().to_string();
+    let run = ["run", "Go.", "--dir", &dir, "--max-tokens", "9", "--json"];
+    let session = laptop.world.ran(11, &run).json()["session"].as_str().unwrap().to_owned();
+    laptop.world.ran(11, &["sessions", "resume", &session]);
+    let more = ["sessions", "resume", &session, "--max-tokens", "100000", "--json"];
+    assert_eq!(laptop.world.ran(0, &more).json()["answer"], "[scripted] Done.");
+    let refused = laptop.world.ran(2, &["sessions", "resume", &session, "--model", "other"]);
+    assert!(refused.stderr.contains("works on this machine alone"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_session_is_removed_for_good_and_whoever_looks_is_told() {
     let laptop = laptop(&["echo zqxjkvbpyyw > new; if grep slow file; then sleep 600; fi"]);
     let run =
@@ -323,7 +336,7 @@ fn a_session_is_removed_for_good_and_whoever_looks_is_told() {
     laptop.world.ran(4, &["sessions", "show", &done]);
     assert!(!patch.exists());
     laptop.world.ran(0, &["sessions", "cancel", busy]);
-    laptop.world.ran(0, &["sessions", "rm", busy]);
+    laptop.world.ran(0, &["rm", busy]);
     assert_eq!(laptop.world.ran(0, &["sessions", "ls", "--json"]).json()["sessions"], json!([]));
     let report = laptop.served.world.ran(0, &["audit", "verify", "--json"]).json();
     assert_eq!((&report["removed"], &report["sessions"]), (&json!(2), &json!(0)));

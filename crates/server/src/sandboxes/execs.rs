@@ -19,7 +19,7 @@ use super::command::{attach, ended, of_another_life, request, running, size};
 use super::output::{OutputPosition, follow_output};
 use crate::events::{Frames, sse};
 use crate::headers::{Idempotency, last_event};
-use crate::input::{Body, Name, NamePair, QueryParams};
+use crate::input::{Body, Name, NamePair, NoFields, OptionalBody, QueryParams};
 use crate::limits::EXEC_LOOK_MS;
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
@@ -208,6 +208,7 @@ pub(crate) async fn kill(
     Extract(server): Extract<Server>,
     person: Person,
     NamePair(sandbox, exec): NamePair,
+    OptionalBody(NoFields {}): OptionalBody<NoFields>,
 ) -> Result<StatusCode, RequestError> {
     let (sandbox, exec) = server.with_exec(&person, (&sandbox, &exec), SandboxUse::Drive).await?;
     sandbox.kill(&exec).await?;

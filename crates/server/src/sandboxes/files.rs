@@ -247,6 +247,9 @@ pub(crate) async fn write(
     QueryParams(query): QueryParams<WriteQuery>,
     body: Body,
 ) -> Result<StatusCode, RequestError> {
+    if query.path.ends_with('/') {
+        return Err(invalid_path(&query.path, "it names a folder, and a file is to be written"));
+    }
     let sandbox = server.opened(&person, &id, SandboxUse::Drive).await?;
     let _turn = server.uploads.of(sandbox.id(), &query.path).await?;
     let mut writer = FileWriter::new(&*sandbox, query.path, query.executable);

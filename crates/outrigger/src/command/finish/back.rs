@@ -11,7 +11,6 @@ use std::fs;
 use std::io::ErrorKind;
 
 use super::durable::write;
-use crate::command::sessions::WriteBack;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{AcceptPolicy, Apply};
 use crate::paths::Paths;
@@ -36,15 +35,6 @@ const ALL: &str = "all";
 const BRANCH: &str = "branch";
 
 impl Back {
-    /// What is done this once, whatever the session remembers.
-    pub(crate) fn once(asked: &WriteBack) -> Self {
-        match asked {
-            WriteBack { branch: true, .. } => Self::Branch,
-            WriteBack { all: true, .. } => Self::Now(Accept::Named),
-            WriteBack { .. } => Self::Now(Accept::Nothing),
-        }
-    }
-
     /// What a person says now, from now on; where they say nothing, what they said before.
     pub(crate) fn settle(paths: &Paths, session: &SessionId, said: Apply) -> Outcome<Self> {
         let path = paths.apply(session.as_str());

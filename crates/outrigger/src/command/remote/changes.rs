@@ -30,7 +30,7 @@ pub(super) async fn apply(remote: &Remote, asked: WriteBack) -> Outcome<u8> {
     let state = remote.state(&session).await?;
     let mut screen = Screen::new(asked.output);
     if let Some(dir) = remote.source(&session) {
-        let back = Back::once(&asked);
+        let back = asked.back();
         return finish(remote, &session, &state, (back, Some(&dir)), &mut screen).await;
     }
     if asked.branch {

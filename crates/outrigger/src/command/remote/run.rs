@@ -47,7 +47,7 @@ pub(super) async fn run(remote: &Remote, run: Run) -> Outcome<u8> {
         image: run.image,
         data,
         pictures,
-        limits: limits(run.limits),
+        limits: session_limits(run.limits),
         ..CreateSession::default()
     };
     let session = Box::pin(open(remote, &config, &dir, asked, &mut screen)).await?;
@@ -91,7 +91,7 @@ fn can_be_sent(run: &Run) -> Outcome {
     }
 }
 
-fn limits(limits: Limits) -> SessionLimits {
+pub(super) fn session_limits(limits: Limits) -> SessionLimits {
     let budget = limits.budget();
     SessionLimits {
         steps_max: limits.max_steps,

@@ -2,8 +2,8 @@
 
 use outrigger_agent::{Amounts, Seq, SessionId};
 use outrigger_api::{
-    CancelSession, CheckpointInfo, CheckpointList, ForkSession, ProblemCode, RewindSession,
-    SendMessage, SessionGroup, SessionInfo, SessionList, ShareAccess, ShareInfo,
+    CancelSession, CheckpointInfo, CheckpointList, ForkSession, ProblemCode, ResumeSession,
+    RewindSession, SendMessage, SessionGroup, SessionInfo, SessionList, ShareAccess, ShareInfo,
 };
 use outrigger_client::Error;
 use serde_json::json;
@@ -13,7 +13,7 @@ use super::changes::drive;
 use super::connection::{Remote, cut_off, not_there, source_of};
 use super::follow::{OnInterrupt, follow};
 use super::journal::row;
-use super::run::say;
+use super::run::{say, session_limits};
 use crate::command::drive::catch_up;
 use crate::command::finish::{ending, waits};
 use crate::command::sessions::{
@@ -47,13 +47,13 @@ pub(super) async fn execute(remote: &Remote, asked: Sessions) -> Outcome<u8> {
             drive(remote, &session, before, apply, &mut Screen::new(output)).await
         }
         Sessions::Resume { session, net, apply, limits, model, output } => {
-            let changes = net.words()?.is_some() || limits.is_some() || !model.is_none();
-            if changes {
-                return Err(not_there("to go on with other limits, another model or network"));
+            if net.words()?.is_some() || !model.is_none() {
+                return Err(not_there("to go on with another model or network"));
             }
+            let asked = ResumeSession { limits: session_limits(limits) };
             let session = remote.find(&session).await?;
             let before = remote.head(&session).await?;
-            remote.client.command(&format!("/v1/sessions/{session}/resume"), &json!({})).await?;
+            remote.client.command(&format!("/v1/sessions/{session}/resume"), &asked).await?;
             drive(remote, &session, before, apply, &mut Screen::new(output)).await
         }
         Sessions::Share(asked) => share(remote, asked).await,

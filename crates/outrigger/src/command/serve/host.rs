@@ -7,9 +7,9 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt as _};
-use outrigger_agent::{Picture, Seq, SessionId};
-use outrigger_api::{CreateSession, ServerInfo, ServerRights, UploadedWorkspace};
-use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _};
+use outrigger_agent::{Picture, Seq, SessionId, State};
+use outrigger_api::{CreateSession, ServerInfo, ServerRights, SessionLimits, UploadedWorkspace};
+use outrigger_engine::{EmbeddedHost, Engine, Feed, Host as _, ResumeChange};
 use outrigger_policy::{AccessRules, Directory};
 use outrigger_server::{RequestError, SessionHost, Upload, UploadHost};
 use outrigger_store::{DueSession, Lease, LeasePurpose, Notices};
@@ -23,7 +23,7 @@ use super::context::ServeContext;
 use super::failure;
 use super::jobs::Jobs;
 use super::left::LeftBehind;
-use super::opening::{PreparedOpening, SessionOpening};
+use super::opening::{self, PreparedOpening, SessionOpening};
 use super::uploads::Uploads;
 use crate::command::sessions::{Remover, unfinished};
 use crate::command::task::{self, OpenedTask};
@@ -453,6 +453,10 @@ impl SessionHost for Host {
     async fn wake(&self, session: &SessionId) -> Result<(), RequestError> {
         let (host, session) = (self.clone(), session.clone());
         self.0.jobs.ask(move || async move { host.awake(&session).await }.boxed_local()).await
+    }
+
+    fn resumed(&self, state: &State, limits: SessionLimits) -> ResumeChange {
+        opening::resumed(&self.0.context.config, state, limits)
     }
 
     async fn is_driven(&self, session: &SessionId) -> bool {

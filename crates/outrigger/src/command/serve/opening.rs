@@ -1,7 +1,8 @@
 //! A session that is to be opened, as a task: what was asked for over what is configured.
 
-use outrigger_agent::{Author, Limit, Message, Picture, SessionId, SharedAccess};
+use outrigger_agent::{Author, Limit, Message, Picture, SessionId, SharedAccess, State};
 use outrigger_api::{CreateSession, SessionLimits};
+use outrigger_engine::ResumeChange;
 use outrigger_policy::Principal;
 use outrigger_store::Lease;
 
@@ -9,6 +10,7 @@ use super::context::ServeContext;
 use super::uploads::{TakenUpload, Uploads};
 use crate::agents::{self, AgentStart};
 use crate::command::detach::Driver;
+use crate::command::sessions::change;
 use crate::command::task::Task;
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
@@ -123,6 +125,22 @@ fn limit_of(limits: SessionLimits) -> Limit {
         cpu_ms: limits.cpu_ms_max,
         egress_bytes: limits.egress_bytes_max,
     }
+}
+
+/// How a session goes on, with what was asked for as far as the configuration lets any have it.
+pub(super) fn resumed(config: &Config, state: &State, asked: SessionLimits) -> ResumeChange {
+    let within = |asked: Option<u64>, most: Option<u64>| Some(asked?.min(most.unwrap_or(u64::MAX)));
+    let (said, most) = (limit_of(asked), config.budget.limit);
+    let budget = Limit {
+        steps: None,
+        tokens: within(said.tokens, Some(config.tokens_max)),
+        money_nanos: within(said.money_nanos, most.money_nanos),
+        wall_ms: within(said.wall_ms, most.wall_ms),
+        cpu_ms: within(said.cpu_ms, most.cpu_ms),
+        egress_bytes: within(said.egress_bytes, most.egress_bytes),
+    };
+    let steps_max = within(asked.steps_max, Some(config.steps_max));
+    change(state, config, (steps_max, budget), (None, None)).unwrap_or_default()
 }
 
 /// The configuration and the model of a session, with what was asked for it.

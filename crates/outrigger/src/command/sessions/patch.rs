@@ -3,6 +3,7 @@
 
 use clap::Args;
 use outrigger_agent::SessionId;
+use outrigger_repository::Accept;
 use outrigger_store::LeasePurpose;
 use serde_json::json;
 use std::fs;
@@ -43,6 +44,17 @@ pub(crate) struct WriteBack {
     pub(crate) branch: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+impl WriteBack {
+    /// What is done this once, whatever the session remembers.
+    pub(crate) fn back(&self) -> Back {
+        match self {
+            Self { branch: true, .. } => Back::Branch,
+            Self { all: true, .. } => Back::Now(Accept::Named),
+            Self { .. } => Back::Now(Accept::Nothing),
+        }
+    }
 }
 
 /// Prints the patch as it was kept when the session last waited or ended.
@@ -112,7 +124,7 @@ pub(super) async fn apply(paths: &Paths, asked: WriteBack) -> Outcome<u8> {
     };
     let engine = compose::caretaker(paths, &config, &store).await?;
     let state = engine.state(&session).await?;
-    let back = Back::once(&asked);
+    let back = asked.back();
     let finish = Finish {
         paths,
         store: &store,

@@ -74,7 +74,8 @@ pub(crate) async fn go_on(paths: &Paths, name: &str, how: GoOn, output: Output) 
     network::secrets_are_there(&*store.database, network.as_deref().unwrap_or_default()).await?;
     match more {
         More::Otherwise(more, _) => {
-            let change = change(&before, &config, more, (model, network));
+            let change =
+                change(&before, &config, (more.max_steps, more.budget()), (model, network));
             if let Some(change) = change {
                 engine.resume(&session, session::WHO, change).await?;
             }
@@ -165,25 +166,25 @@ async fn steer(
 
 /// How a turn goes on that stopped before its answer. Nothing for one that was merely cut off
 /// by a crash: it goes on as if nothing had been.
-fn change(
+pub(crate) fn change(
     before: &State,
     config: &Config,
-    more: Limits,
+    (steps_max, raised_to): (Option<u64>, Limit),
     (model, network): (Option<ModelSpec>, Option<Vec<String>>),
 ) -> Option<ResumeChange> {
-    let raised = more.is_some();
+    let raised = steps_max.is_some() || !raised_to.is_none();
     let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
     let other = model.is_some() || network.is_some();
     let spec = before.spec().filter(|_| stopped || raised || other)?;
     let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
     // Steps that a turn may take are no use where the session may not.
     let room = before.spent().steps.saturating_add(before.reserved().steps);
-    let steps = before.budget().steps.zip(more.max_steps);
+    let steps = before.budget().steps.zip(steps_max);
     let steps = steps.map(|(own, more)| own.max(room.saturating_add(more)));
-    let raised_to = Limit { steps, ..more.budget() };
+    let raised_to = Limit { steps, ..raised_to };
     let budget = (!raised_to.is_none()).then(|| raised_to.or(before.budget()));
-    let turn = (more.max_steps.is_some() || out_of_time).then(|| TurnLimits {
-        steps_max: more.max_steps.unwrap_or(spec.turn.steps_max),
+    let turn = (steps_max.is_some() || out_of_time).then(|| TurnLimits {
+        steps_max: steps_max.unwrap_or(spec.turn.steps_max),
         wall_ms_max: spec.turn.wall_ms_max.max(config.turn_ms_max),
     });
     Some(ResumeChange { budget, turn, model, network })
