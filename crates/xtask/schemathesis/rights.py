@@ -34,6 +34,7 @@ BODIES = {
     "rotate_secret": {"value": "another-value"},
     "send_webhook": {"issue": 1},
     "run_command": {"shell": "true"},
+    "resume_session": {},
     "send_message": {"text": "Hello"},
     "set_account": {"limit": {"steps": 1000000000}},
     "set_sandbox_network": {"network": ["none"]},
