@@ -6,7 +6,7 @@ use outrigger_gate::{
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
-use crate::support::{Connection, Gate, Reply, grant, run};
+use crate::support::{Connection, Gate, Reply, grant, run, unheard};
 use crate::upstream::{Answer, Authority, Upstream};
 
 const SECRET: &str = "sk-ant-api03-canaryCANARY0123456789abcdefghijklmn";
@@ -94,7 +94,8 @@ fn what_was_never_sent_has_a_status_of_its_own() {
         let (caller, placeholder) = caller(&gate, upstream.port()).await;
         let reply = ask(&caller, &format!("localhost:{}", upstream.port()), &placeholder).await;
         assert_eq!((reply.status, reply.refused()), (502, Some("unreachable")), "{reply:?}");
-        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let held = unheard();
+        let nobody = held.local_addr().unwrap();
         let grants = vec![grant("127.0.0.1", nobody.port(), Scheme::Http)];
         let called = gate.client.call(Network { grants, ..Network::default() }, Vec::new()).await;
         let reply = ask(&called.unwrap().0, &nobody.to_string(), "none").await;

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::captured::straight;
-use crate::support::{Connection, Gate, Inside, grant, run};
+use crate::support::{Connection, Gate, Inside, grant, run, unheard};
 use crate::upstream::{Answer, Authority, Upstream, proxy, start};
 
 const GREETING: &str = "SSH-2.0-host\r\n";
@@ -255,8 +255,9 @@ fn what_can_not_be_told_apart_is_refused() {
 fn a_host_that_is_not_there_is_told_of_before_the_stream() {
     run(async {
         let gate = Gate::new(&Authority::new());
-        // Nobody listens there any more.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // Held, so that nobody else comes to listen there.
+        let held = unheard();
+        let port = held.local_addr().unwrap().port();
         let inside = gate.open("a", grant_of(&format!("tcp:127.0.0.1:{port}")).unwrap()).await;
         let connect =
             format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n");

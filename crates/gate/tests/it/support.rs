@@ -22,6 +22,13 @@ use crate::upstream::Authority;
 /// For anything to happen on a machine that is busy with other things.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// A port of this machine at which nobody listens, for as long as it is held.
+pub(crate) fn unheard() -> tokio::net::TcpSocket {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket
+}
+
 /// Runs a test with a deadline.
 pub(crate) fn run(test: impl Future<Output = ()>) {
     let runtime =

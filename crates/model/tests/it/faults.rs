@@ -1,7 +1,5 @@
 //! What providers do wrong, on all wires, and how each call ends.
 
-use std::net::TcpListener;
-
 use outrigger_agent::{ModelFault, Stop};
 use outrigger_model::{Api, Error, NoFrames, Purpose, RetryPolicy};
 
@@ -396,7 +394,10 @@ async fn a_silent_server_times_out() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_said_to_be_so() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Held, so that nobody else comes to listen there.
+    let held = tokio::net::TcpSocket::new_v4().unwrap();
+    held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let free = held.local_addr().unwrap();
     for api in Api::ALL {
         let model = client(api, &format!("http://{free}"), hasty());
         let error = ask(&model, &[says("Go.")], Purpose::Turn, &NoFrames).await.unwrap_err();
