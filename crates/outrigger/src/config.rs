@@ -375,18 +375,8 @@ impl Config {
 
     /// Lets a session spend no more than this, of what is limited here.
     pub(crate) fn narrow(&mut self, limit: Limit) {
-        let narrower = |own: Option<u64>, asked: Option<u64>| own.into_iter().chain(asked).min();
-        let tokens = narrower(Some(self.tokens_max), limit.tokens);
-        self.tokens_max = tokens.unwrap_or(self.tokens_max);
-        let own = &mut self.budget.limit;
-        *own = Limit {
-            steps: narrower(own.steps, limit.steps),
-            tokens: narrower(own.tokens, limit.tokens),
-            money_nanos: narrower(own.money_nanos, limit.money_nanos),
-            wall_ms: narrower(own.wall_ms, limit.wall_ms),
-            cpu_ms: narrower(own.cpu_ms, limit.cpu_ms),
-            egress_bytes: narrower(own.egress_bytes, limit.egress_bytes),
-        };
+        self.tokens_max = limit.tokens.map_or(self.tokens_max, |it| it.min(self.tokens_max));
+        self.budget.limit = self.budget.limit.and(limit);
     }
 
     /// Whether what sandboxes are shown of this machine is there.

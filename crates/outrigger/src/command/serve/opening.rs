@@ -129,17 +129,10 @@ fn limit_of(limits: SessionLimits) -> Limit {
 
 /// How a session goes on, with what was asked for as far as the configuration lets any have it.
 pub(super) fn resumed(config: &Config, state: &State, asked: SessionLimits) -> ResumeChange {
-    let within = |asked: Option<u64>, most: Option<u64>| Some(asked?.min(most.unwrap_or(u64::MAX)));
-    let (said, most) = (limit_of(asked), config.budget.limit);
-    let budget = Limit {
-        steps: None,
-        tokens: within(said.tokens, Some(config.tokens_max)),
-        money_nanos: within(said.money_nanos, most.money_nanos),
-        wall_ms: within(said.wall_ms, most.wall_ms),
-        cpu_ms: within(said.cpu_ms, most.cpu_ms),
-        egress_bytes: within(said.egress_bytes, most.egress_bytes),
-    };
-    let steps_max = within(asked.steps_max, Some(config.steps_max));
+    let most = Limit { tokens: Some(config.tokens_max), ..config.budget.limit };
+    let said = limit_of(asked);
+    let budget = if said.is_none() { said } else { said.or(state.budget()).and(most) };
+    let steps_max = asked.steps_max.map(|it| it.min(config.steps_max));
     change(state, config, (steps_max, budget), (None, None)).unwrap_or_default()
 }
 
