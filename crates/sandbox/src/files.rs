@@ -110,6 +110,17 @@ pub enum FileOp {
         /// What to remove.
         path: String,
     },
+    /// Gives a file, a link or a directory another path, in one step; links are moved, not
+    /// followed. Makes missing parents. Answer: [`FileReply::Done`]. Across file systems
+    /// (`/workspace` and `/tmp` may be two) it is `invalid_path`.
+    Move {
+        /// Performed once per id.
+        id: ExecId,
+        /// What to move.
+        path: String,
+        /// Where it is then. A file or link there is replaced, a directory is not.
+        to: String,
+    },
     /// Paths of files that match a pattern (`*`, `**`, `?`, `[..]`, `{..}`), sorted,
     /// hidden ones included, `.git` left out unless the pattern or root names it. Answer: [`FileReply::Paths`].
     Glob {
@@ -165,6 +176,7 @@ impl FileOp {
             | Self::Link { path, .. }
             | Self::MakeDir { path, .. }
             | Self::Remove { path, .. }
+            | Self::Move { path, .. }
             | Self::Glob { root: path, .. }
             | Self::Grep { root: path, .. }
             | Self::Manifest { root: path, .. } => path,
@@ -179,7 +191,8 @@ impl FileOp {
             | Self::Edit { id, .. }
             | Self::Link { id, .. }
             | Self::MakeDir { id, .. }
-            | Self::Remove { id, .. } => Some(id),
+            | Self::Remove { id, .. }
+            | Self::Move { id, .. } => Some(id),
             Self::List { .. }
             | Self::Stat { .. }
             | Self::Read { .. }

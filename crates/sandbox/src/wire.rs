@@ -18,7 +18,7 @@ use crate::{
 
 /// Version of these messages. Both sides are of one build, so another one is
 /// refused, not negotiated.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Bytes before each message that give its length.
 pub const HEADER_BYTES: usize = 4;

@@ -23,6 +23,7 @@ pub(super) fn perform(op: FileOp) -> Result<FileReply, Error> {
         FileOp::Link { id: _, path, target } => write::link(&path, &target),
         FileOp::MakeDir { id: _, path } => write::make_dir(&path),
         FileOp::Remove { id: _, path } => remove::remove(&path),
+        FileOp::Move { id: _, path, to } => write::rename(&path, &to),
         FileOp::Glob { root, pattern, paths_max } => search::glob(&root, &pattern, paths_max),
         FileOp::Grep { root, pattern, glob, matches_max } => {
             search::grep(&root, &pattern, glob.as_deref(), matches_max)

@@ -1,4 +1,4 @@
-//! Operations that change one place: `FileWrite`, `Edit`, `Link`, `MakeDir`.
+//! Operations that change one place: `FileWrite`, `Edit`, `Link`, `MakeDir`, `Move`.
 //!
 //! Owns the way that a file changes: a new one beside it, then a rename, so that a
 //! reader sees the old or the new and a full disk leaves the old.
@@ -286,5 +286,25 @@ pub(super) fn make_dir(path: &str) -> Result<FileReply, FileError> {
     }
     resolved.check_writable()?;
     resolved.make_dirs()?;
+    Ok(FileReply::Done)
+}
+
+/// `Move`.
+pub(super) fn rename(path: &str, to: &str) -> Result<FileReply, FileError> {
+    let from = ResolvedPath::find_writable(path, Symlinks::AsItIs)?;
+    let is_there = from.stat()?;
+    is_there.ok_or_else(|| from.kernel(Errno::NOENT))?;
+    let into = ResolvedPath::find_writable(to, Symlinks::AsItIs)?;
+    let is_dir = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    if into.stat()?.is_some_and(is_dir) {
+        return Err(into.error(FileErrorKind::AlreadyExists, "there is a directory"));
+    }
+    into.above().make_dirs()?;
+    let ((dir, name), (into_dir, into_name)) = (from.parent()?, into.parent()?);
+    renameat(&dir, name, &into_dir, into_name).map_err(|errno| match errno {
+        Errno::INVAL => into.error(FileErrorKind::InvalidPath, "it is within what is moved"),
+        Errno::XDEV => into.error(FileErrorKind::InvalidPath, "it is on another disk: copy it"),
+        errno => into.kernel(errno),
+    })?;
     Ok(FileReply::Done)
 }

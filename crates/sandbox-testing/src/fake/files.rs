@@ -49,6 +49,7 @@ pub(super) fn perform(tree: &mut Tree, op: FileOp) -> Result<FileReply, FileErro
             tree.remove(&resolved);
             Ok(FileReply::Done)
         }
+        FileOp::Move { id: _, path, to } => rename(tree, &path, &to),
         FileOp::Glob { root, pattern, paths_max } => glob(tree, &root, &pattern, paths_max),
         FileOp::Grep { root, pattern, glob, matches_max } => {
             grep(tree, &root, &pattern, glob.as_deref(), matches_max)
@@ -183,6 +184,29 @@ fn make_dir(tree: &mut Tree, path: &str) -> Result<FileReply, FileError> {
     }
     let path = resolved.path.clone();
     tree.make_directories(&path, &resolved)?;
+    Ok(FileReply::Done)
+}
+
+fn rename(tree: &mut Tree, path: &str, to: &str) -> Result<FileReply, FileError> {
+    let from = writable(tree, path, Symlinks::AsItIs)?;
+    let is_directory = |node: &Node| node.kind() == EntryKind::Directory;
+    let moves_directory = is_directory(tree.get(&from)?);
+    let into = writable(tree, to, Symlinks::AsItIs)?;
+    let replaced = tree.get(&into).ok().map(is_directory);
+    if replaced == Some(true) {
+        return Err(into.error(FileErrorKind::AlreadyExists, "there is a directory"));
+    }
+    if replaced.is_some() && moves_directory {
+        return Err(into.error(FileErrorKind::NotADirectory, "there is a file"));
+    }
+    if moves_directory && into.path.starts_with(&format!("{}/", from.path)) {
+        return Err(into.error(FileErrorKind::InvalidPath, "it is within what is moved"));
+    }
+    tree.make_parents(&into)?;
+    if from.path != into.path {
+        tree.remove(&into);
+        tree.rename(&from, &into);
+    }
     Ok(FileReply::Done)
 }
 

@@ -240,6 +240,17 @@ impl Tree {
         self.nodes.insert(resolved.path.clone(), Node::Link { target });
     }
 
+    /// Gives what is there, with all beneath it, another path; a file there is replaced.
+    pub(super) fn rename(&mut self, from: &ResolvedPath, to: &ResolvedPath) {
+        let prefix = format!("{}/", from.path);
+        let moves = |path: &&String| **path == from.path || path.starts_with(&prefix);
+        let moving: Vec<_> = self.nodes.keys().filter(moves).cloned().collect();
+        for path in moving {
+            let Some(node) = self.nodes.remove(&path) else { continue };
+            self.nodes.insert(format!("{}{}", to.path, &path[from.path.len()..]), node);
+        }
+    }
+
     /// Removes what is there with all beneath it.
     pub(super) fn remove(&mut self, resolved: &ResolvedPath) {
         let prefix = format!("{}/", resolved.path);

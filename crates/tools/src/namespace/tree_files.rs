@@ -104,6 +104,10 @@ impl TreeFiles {
                 let detail = "there are no links here; write a file";
                 Err(error(FileErrorKind::PermissionDenied, path, detail))
             }
+            FileOp::Move { .. } => {
+                let detail = "nothing is moved here; write it where it is to be, and remove it";
+                Err(error(FileErrorKind::PermissionDenied, path, detail))
+            }
             FileOp::Manifest { .. } => {
                 let detail = "what is served is not on the disk of the sandbox";
                 Err(error(FileErrorKind::InvalidArgument, path, detail))

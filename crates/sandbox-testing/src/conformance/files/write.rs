@@ -26,6 +26,8 @@ cases! { "write":
     makes_directories,
     makes_links,
     removes,
+    moves,
+    what_cannot_be_moved_stays,
     repeated_append_is_one,
     repeated_edit_is_one,
     repeated_failure_stays_one,
@@ -249,6 +251,54 @@ async fn removes(context: Context) -> Outcome {
         context.absent(path).await?;
     }
     context.holds("dir-2", b"stays").await
+}
+
+async fn rename(context: &Context, name: &str, path: &str, to: &str) -> Result<(), String> {
+    let op = FileOp::Move { id: id(name), path: path.to_owned(), to: to.to_owned() };
+    same("reply", context.files(op).await?, FileReply::Done)
+}
+
+async fn moves(context: Context) -> Outcome {
+    context.write("a", "dir/sub/f", b"x").await?;
+    context.write("b", "old", b"old").await?;
+    for _ in 0..2 {
+        // Once by its id, however often it is asked for.
+        rename(&context, "c", "dir", "new/place/dir").await?;
+    }
+    context.absent("dir").await?;
+    context.holds("new/place/dir/sub/f", b"x").await?;
+    rename(&context, "d", "new/place/dir/sub/f", "old").await?;
+    context.holds("old", b"x").await?;
+    link(&context, "e", "link", "old").await?;
+    rename(&context, "f", "link", "new/link").await?;
+    context.absent("link").await?;
+    context.holds("old", b"x").await
+}
+
+async fn what_cannot_be_moved_stays(context: Context) -> Outcome {
+    use FileErrorKind::{
+        AlreadyExists, FileNotFound, InvalidPath, NotADirectory, PermissionDenied,
+    };
+    context.write("a", "dir/f", b"x").await?;
+    context.write("b", "file", b"y").await?;
+    let refused = [
+        ("no", "there", FileNotFound),
+        ("file", "dir", AlreadyExists),
+        ("dir", "file", NotADirectory),
+        ("dir", "dir/within", InvalidPath),
+        ("file", "file/within", NotADirectory),
+        ("file", "/usr/evil", PermissionDenied),
+        ("/usr/bin", "stolen", PermissionDenied),
+        (".", "/tmp/stolen", PermissionDenied),
+        ("file", "../../etc/evil", InvalidPath),
+    ];
+    for (number, (path, to, kind)) in refused.into_iter().enumerate() {
+        let id = id(&format!("m{number}"));
+        let op = FileOp::Move { id, path: path.to_owned(), to: to.to_owned() };
+        context.fails(op, kind).await?;
+    }
+    context.holds("dir/f", b"x").await?;
+    context.holds("file", b"y").await
 }
 
 async fn repeated_append_is_one(context: Context) -> Outcome {
