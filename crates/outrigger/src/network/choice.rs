@@ -27,7 +27,7 @@ pub(crate) enum HostChoice {
 impl HostChoice {
     /// The keys, as they are shown with a question.
     pub(crate) fn shown(question: &EgressQuestion) -> &'static str {
-        match is_registry(question) {
+        match is_registry(&question.words) {
             true => "o once · s in this session · p all of `packages` · r always, as a rule · n no",
             false => "o once · s in this session · r always, as a rule · n no",
         }
@@ -38,7 +38,7 @@ impl HostChoice {
         Some(match text.trim().to_lowercase().as_str() {
             "o" | "once" => Self::Once,
             "s" | "session" => Self::Session,
-            "p" | "packages" if is_registry(question) => Self::Packages,
+            "p" | "packages" if is_registry(&question.words) => Self::Packages,
             "r" | "rule" => Self::Rule,
             "n" | "no" => Self::No,
             _ => return None,
@@ -64,13 +64,13 @@ impl HostChoice {
     }
 }
 
-/// Whether `packages` would allow it.
-fn is_registry(question: &EgressQuestion) -> bool {
+/// Whether `packages` would allow a place.
+pub(super) fn is_registry(words: &str) -> bool {
     static REGISTRIES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
         let hosts = ready::packages().into_iter();
         hosts.map(|grant| Destination { host: grant.host, port: grant.port }.words()).collect()
     });
-    REGISTRIES.contains(&question.words)
+    REGISTRIES.contains(words)
 }
 
 /// Does what a person said; a line about it.

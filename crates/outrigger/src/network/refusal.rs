@@ -2,8 +2,11 @@
 
 use outrigger_agent::EgressFlow;
 use outrigger_engine::HostRules;
-use outrigger_gate::{Flow, Refusal};
+use outrigger_gate::{Destination, Flow, Refusal};
 use outrigger_policy::HostVerdict;
+
+use super::choice::is_registry;
+use super::words::PACKAGES;
 
 /// What would allow a place: its word, and what of it.
 pub(crate) type Advice = fn(&str, &str) -> String;
@@ -51,10 +54,12 @@ fn place(flow: &Flow) -> String {
 fn sentence(flow: &Flow, refusal: Refusal, advice: Advice) -> String {
     let (place, words) = (place(flow), refusal.words());
     match refusal {
-        Refusal::NotGranted if !flow.host.is_empty() => format!(
-            "{place} was not reached: it is not in the network of this sandbox; {}",
-            advice(&place, "it")
-        ),
+        Refusal::NotGranted if !flow.host.is_empty() => {
+            let named = Destination { host: flow.host.clone(), port: flow.port }.words();
+            let word = if is_registry(&named) { PACKAGES } else { &place };
+            let advice = advice(word, "it");
+            format!("{place} was not reached: it is not in the network of this sandbox; {advice}")
+        }
         Refusal::Method | Refusal::Path => {
             let path = flow.path.as_deref().unwrap_or("/");
             format!("{place}{path} was not reached: {words}; {}", advice(&place, "all of the host"))

@@ -144,8 +144,12 @@ fn a_sandbox_reaches_nothing_by_itself_and_what_was_given_is_taken_back() {
     fs::write(&path, text(turn()) + &text(turn()) + &text(turn())).unwrap();
     let dir = world.dir("repo", &[("file", b"file\n")]);
     let (dir, script) = (dir.to_str().unwrap(), path.to_str().unwrap());
-    run(&world, &host, 0, &["run", "Go.", "--dir", dir, "--script", script, "--name", "n"]);
-    assert!(host.asked().is_empty() && gates(&world).is_empty());
+    let go = ["run", "Go.", "--dir", dir, "--script", script, "--name"];
+    let none = run(&world, &host, 0, &[&go[..], &["none", "--net", "none"]].concat()).stderr;
+    assert!(!none.contains("was not reached") && gates(&world).is_empty(), "{none}");
+    let told = run(&world, &host, 0, &[&go[..], &["n"]].concat()).stderr;
+    assert!(told.contains(&format!("{} was not reached", host.word())), "{told}");
+    assert!(host.asked().is_empty());
     run(&world, &host, 0, &["sessions", "say", "n", "Again.", "--net", &host.word()]);
     assert_eq!(host.asked(), ["GET /"]);
     let ran = run(&world, &host, 0, &["sessions", "say", "n", "Again.", "--net", "none"]);
