@@ -323,9 +323,9 @@ fn system(prefix: &str, network: &[String]) -> String {
     text
 }
 
-/// The first sandbox has the tools by their plain names, which begin where the person works. What runs in a sandbox may take
-/// its processors as long as it lasts.
-fn tools(config: &Config, prefix: &str, outside: Vec<ToolSpec>) -> Vec<ToolSpec> {
+/// The first sandbox has the tools by their plain names, which begin where the person works. What
+/// runs in a sandbox may take its processors as long as it lasts.
+pub(crate) fn tools(config: &Config, prefix: &str, outside: Vec<ToolSpec>) -> Vec<ToolSpec> {
     let mut names = config.working().map(|sandbox| sandbox.name.as_str());
     let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
     if !prefix.is_empty() {

@@ -53,7 +53,12 @@ impl<'de> Deserialize<'de> for Schedule {
                 ))
             })?,
         };
-        Ok(Self { expression, cron: Box::new(cron), zone })
+        let schedule = Self { expression, cron: Box::new(cron), zone };
+        if schedule.next_ms(0).is_none() {
+            let text = format!("cron: `{}` names a day that never comes", schedule.expression);
+            return Err(D::Error::custom(text));
+        }
+        Ok(schedule)
     }
 }
 
@@ -123,6 +128,7 @@ mod tests {
         }
         let why = read("cron = \"* * * * *\"\ntime_zone = \"CET2\"").unwrap_err();
         assert!(why.contains("there is no `CET2`"), "{why}");
-        assert_eq!(read("cron = \"0 0 30 2 *\"").unwrap().next_ms(0), None);
+        let why = read("cron = \"0 0 30 2 *\"").unwrap_err();
+        assert_eq!(why, "cron: `0 0 30 2 *` names a day that never comes");
     }
 }

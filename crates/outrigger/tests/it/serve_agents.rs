@@ -131,6 +131,11 @@ fn an_agent_is_kept_in_versions_and_started() {
     assert_eq!((status, &problem["code"]), (404, &json!("not_found")), "{problem}");
     let listed = served.world.ran(0, &["agents", "ls"]).stdout;
     assert!(listed.contains("/agents/user/reviewer.toml"), "{listed}");
+    // What keeps it from being started is told where it is listed.
+    put(&served, at, "If-Match: \"3\"", &json!({ "task": "a", "tools": ["execute", "exek"] }));
+    let (_, agents) = served.get("/v1/agents");
+    let problem = &agents["data"][0]["problem"];
+    assert_eq!(*problem, "the agent reviewer names the tool `exek`, and there is none");
 }
 
 #[test]

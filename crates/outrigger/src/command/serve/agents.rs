@@ -15,7 +15,8 @@ use super::failure::{of_server, told};
 use super::jobs::Jobs;
 use super::triggers::{TriggerOwner, Triggers};
 use crate::agents::{self, StoredAgent};
-use crate::config::{AgentFile, AgentName};
+use crate::command::task;
+use crate::config::{AgentFile, AgentName, Config};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::network::{self, KeptSecret};
 use crate::session;
@@ -43,11 +44,11 @@ impl ServedAgents {
             for memory_scope in scope.memory_scopes(MemoryKind::Agents) {
                 let found = agents::stored(&*store.entries, scope, &memory_scope).await;
                 let found = found.map_err(|error| agents::failed(&error))?;
-                all.extend(found.iter().map(|stored| of_stored(stored, &secrets)));
+                all.extend(found.iter().map(|stored| of_stored(stored, config, &secrets)));
             }
         }
         let configured = config.agents.all().iter();
-        all.extend(configured.map(|(name, file)| of_configuration(name, file, &secrets)));
+        all.extend(configured.map(|(name, file)| of_configuration(name, file, config, &secrets)));
         Ok(all)
     }
 }
@@ -80,7 +81,7 @@ impl AgentCatalog for ServedAgents {
     }
 }
 
-fn of_stored(stored: &StoredAgent, secrets: &[KeptSecret]) -> AgentInfo {
+fn of_stored(stored: &StoredAgent, config: &Config, secrets: &[KeptSecret]) -> AgentInfo {
     let read = stored.definition();
     let definition = read.as_ref().ok();
     let version = &stored.contents.version;
@@ -94,13 +95,21 @@ fn of_stored(stored: &StoredAgent, secrets: &[KeptSecret]) -> AgentInfo {
         path: Some(path_of(&stored.place)),
         revision: Some(version.revision),
         author: Some(version.author.to_string()),
-        problem: definition.and_then(|it| problem(it, secrets)).or(read.as_ref().err().cloned()),
+        problem: match &read {
+            Ok(file) => problem(&stored.name, file, config, secrets),
+            Err(why) => Some(why.clone()),
+        },
         ..info(&stored.name, source, &owner, definition)
     }
 }
 
-fn of_configuration(name: &str, file: &AgentFile, secrets: &[KeptSecret]) -> AgentInfo {
-    let problem = problem(file, secrets);
+fn of_configuration(
+    name: &str,
+    file: &AgentFile,
+    config: &Config,
+    secrets: &[KeptSecret],
+) -> AgentInfo {
+    let problem = problem(name, file, config, secrets);
     let owner = TriggerOwner::Configuration;
     AgentInfo { problem, ..info(name, AgentSource::Configuration, &owner, Some(file)) }
 }
@@ -126,8 +135,22 @@ fn info(
     }
 }
 
-/// What stands in the way of what starts it by itself.
-fn problem(definition: &AgentFile, secrets: &[KeptSecret]) -> Option<String> {
+/// What stands in the way of its start.
+fn problem(
+    name: &str,
+    definition: &AgentFile,
+    config: &Config,
+    secrets: &[KeptSecret],
+) -> Option<String> {
+    let unknown = definition.tools.as_ref().and_then(|named| {
+        let ours = task::tools(config, "", Vec::new());
+        agents::known_tools(name, named, &ours).err()
+    });
+    unknown.map(|failure| failure.message).or_else(|| unsigned(definition, secrets))
+}
+
+/// What stands in the way of its webhook.
+fn unsigned(definition: &AgentFile, secrets: &[KeptSecret]) -> Option<String> {
     let name = &definition.webhook.as_ref()?.secret;
     let verifies = |secret: &KeptSecret| secret.sealed.terms.verifies;
     match secrets.iter().find(|secret| secret.stored.name == *name) {
