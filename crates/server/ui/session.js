@@ -25,6 +25,7 @@ const files = () => import("./files.js").then((module) => module.Files);
 const details = () => import("./details.js").then((module) => module.Details);
 const ending = () => import("./ending.js").then((module) => module.Ending);
 const deleting = () => import("./ending.js").then((module) => module.Deleting);
+const resuming = () => import("./resuming.js").then((module) => module.Resuming);
 const sharing = () => import("./share.js").then((module) => module.Sharing);
 
 export function SessionPage({ id }) {
@@ -91,11 +92,13 @@ function Head({ info, act, onDelete, you }) {
       <div class="acts">
         ${rights.speak && info.group === "running" && html`<button class="stop" onClick=${() => quietly("interrupt")}>Stop</button>`}
         ${canResume && html`<button class="primary" onClick=${() => quietly("resume")}>Resume</button>`}
+        ${canResume && rights.manage && html`<button class="quiet" aria-expanded=${opened === "resuming"} onClick=${() => toggle("resuming")}>Limits…</button>`}
         ${rights.manage && html`<button class="quiet" aria-expanded=${opened === "sharing"} onClick=${() => toggle("sharing")}>Share…</button>`}
         ${rights.manage && !info.cancelled && html`<button class="quiet" aria-expanded=${opened === "ending"} onClick=${() => toggle("ending")}>End…</button>`}
         ${rights.remove && isOver && html`<button class="quiet" aria-expanded=${opened === "deleting"} onClick=${() => toggle("deleting")}>Delete…</button>`}
       </div>
     </div>
+    ${opened === "resuming" && canResume && html`<${OnDemand} load=${resuming} usage=${usage} onResume=${(body) => act("resume", body).then(() => setOpened(null))} onKeep=${() => setOpened(null)} />`}
     ${opened === "sharing" && html`<${OnDemand} load=${sharing} info=${info} />`}
     ${opened === "ending" && html`<${OnDemand} load=${ending} onEnd=${(reason) => quietly("cancel", { reason }).then(() => setOpened(null))} onKeep=${() => setOpened(null)} />`}
     ${opened === "deleting" && html`<${OnDemand} load=${deleting} onDelete=${onDelete} onKeep=${() => setOpened(null)} />`}

@@ -1,4 +1,5 @@
 // A session from its first word to its end: begun, watched, steered, stopped, resumed, ended.
+import path from "node:path";
 import { TASK } from "../script.mjs";
 import { until } from "../until.mjs";
 
@@ -68,6 +69,15 @@ async function stopped(t, page) {
   await t.step("it is resumed, and answers", async () => {
     await page.click("button:has-text('Resume')");
     await page.waitForSelector("text=I slept less than I meant to.");
+    await page.waitForSelector(".status:has-text('answered')");
+  });
+  await t.step("one that used up its limits goes on with more", async () => {
+    const { id } = await t.post("/v1/sessions", { text: TASK.edit, limits: { steps_max: 1 } });
+    await page.goto(`${t.url}/sessions/${id}`);
+    await page.click("button:has-text('Limits…')");
+    await page.fill("label:has-text('Steps of a turn') input", "100");
+    await page.screenshot({ path: path.join(t.shots, "limits.png") });
+    await page.click("text=Go on with these");
     await page.waitForSelector(".status:has-text('answered')");
   });
   await t.step("it is ended for good, with a reason", async () => {
