@@ -53,3 +53,15 @@ pub struct FileContent {
     /// Bytes that were cut off.
     pub hidden_bytes: u64,
 }
+
+/// What is moved in a sandbox, and where to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveFile {
+    /// A file, a link or a folder with all that is in it.
+    #[schema(min_length = 1, example = "/workspace/notes.txt")]
+    pub from: String,
+    /// Where it is then. Folders above it are made; a file there is replaced, a folder is not.
+    #[schema(min_length = 1, example = "/workspace/old/notes.txt")]
+    pub to: String,
+}

@@ -62,7 +62,7 @@ pub use exec::{
     ExecEnd, ExecInfo, ExecInput, ExecState, OutputFrame, RunCommand, SHELL_ENDED,
     TerminalDimensions,
 };
-pub use file::{FileContent, FileInfo, FileKind, FileList};
+pub use file::{FileContent, FileInfo, FileKind, FileList, MoveFile};
 pub use journal::JournalPage;
 pub use login::{
     AnswerLogin, BeginLogin, DeviceLogin, LoginAnswer, LoginProviderInfo, LoginRequest, LoginState,

@@ -50,7 +50,7 @@ pub enum BusyAction {
     /// The turn reads it before its next step.
     #[default]
     Steer,
-    /// It begins a turn of its own once this one is over.
+    /// It begins another turn once this one is over, together with all else that waits by then.
     Queue,
     /// The turn is stopped, and it begins another one.
     Interrupt,

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State as Extract;
-use outrigger_agent::{AccountId, State};
+use outrigger_agent::{AccountId, Cause, Shortfall, State};
 use outrigger_api::limits::ACCOUNT_LIMIT_MAX;
 use outrigger_api::{
     AccountInfo, AccountLimits, AccountList, ChangedAccount, ProblemCode, SetAccount,
@@ -38,6 +38,19 @@ pub(crate) async fn list(
 fn told(server: &Server, account: &Account) -> AccountInfo {
     let terms = account.terms.or(server.parts.usual.of(&account.account));
     convert::account(account, &terms, server.now_ms())
+}
+
+/// Refuses what begins for somebody while their account, or the organisation's, is stopped.
+pub(crate) async fn check_stopped(server: &Server, person: &Person) -> Result<(), RequestError> {
+    let theirs = [AccountId::organisation(), AccountId::user(&person.name)];
+    let accounts = server.parts.accounts.accounts().await?.into_iter();
+    for Account { account, terms, .. } in accounts.filter(|it| theirs.contains(&it.account)) {
+        let Some(AccountStop { reason, .. }) = terms.stopped else { continue };
+        let stopped = Shortfall { account: Some(account), cause: Cause::Stopped { reason } };
+        return Err(RequestError::new(ProblemCode::BudgetExhausted, stopped.to_string())
+            .hint("Who administers the organisation lets it start again."));
+    }
+    Ok(())
 }
 
 /// Says what an account may spend, and whether anything starts for it.

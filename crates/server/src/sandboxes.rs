@@ -8,6 +8,8 @@ mod access;
 pub(crate) mod archive;
 mod command;
 pub(crate) mod execs;
+mod file_ops;
+mod file_writer;
 pub(crate) mod files;
 pub(crate) mod network;
 mod output;
@@ -27,6 +29,7 @@ use outrigger_policy::{AccessAction, AccessRights};
 use outrigger_sandbox::SandboxId;
 
 use self::access::{SandboxUse, may};
+use crate::budgets::check_stopped;
 use crate::headers::Idempotency;
 use crate::input::{Body, Name};
 use crate::login::Person;
@@ -93,6 +96,7 @@ pub(crate) async fn create(
     Body(asked): Body<CreateSandbox>,
 ) -> Result<Response, RequestError> {
     server.permit(&person, AccessAction::Start)?;
+    check_stopped(&server, &person).await?;
     check_label(&asked.label)?;
     if let Some(snapshot) = &asked.snapshot {
         server.snapshot(&person, snapshot, SandboxUse::Drive)?;

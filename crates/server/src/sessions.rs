@@ -1,5 +1,6 @@
 //! Sessions: listed, opened, spoken to, stopped.
 
+use crate::budgets::check_stopped;
 use crate::limits::MESSAGE_BYTES_MAX;
 use axum::extract::State as Extract;
 use axum::http::{HeaderMap, StatusCode};
@@ -133,6 +134,7 @@ pub(crate) async fn create(
         return Err(outrigger_engine::Error::MessageTooLarge { bytes, max }.into());
     }
     server.permit(&person, AccessAction::Start)?;
+    check_stopped(&server, &person).await?;
     let keyed = server.keys.keyed(&person.name, ("sessions", key_of(&headers)?), &request)?;
     let session = named(&person, &headers);
     let pictures = server.keep_pictures(std::mem::take(&mut request.pictures)).await?;

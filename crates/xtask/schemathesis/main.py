@@ -41,7 +41,7 @@ def configure(world, owned):
         "numbers": [1, 2, 3, 4, 5, 6],
     }
     everywhere = {"path.exec": "execs", "path.effect": "numbers", "path.number": "numbers", "path.seq": "numbers", "query.path": "paths"}
-    everywhere |= {"header.If-Match": "versions", "body.for[*]": "hosts", "body.to": "numbers"}
+    everywhere |= {"header.If-Match": "versions", "body.for[*]": "hosts"}
     somewhere = [
         ("GET", "^/v1/sessions/", {"path.id": "sessions"}),
         ("POST", "^/v1/sessions/.*/(?!cancel|rewind)", {"path.id": "sessions"}),
@@ -50,6 +50,8 @@ def configure(world, owned):
         ("POST", "^/v1/sandboxes/", {"path.id": "sandboxes"}),
         ("PUT", "^/v1/sandboxes/", {"path.id": "sandboxes"}),
         ("GET", "^/v1/approvals/", {"path.id": "approvals"}),
+        ("POST", "^/v1/memory/revert$", {"body.to": "numbers"}),
+        ("POST", "/files/move$", {"path.id": "sandboxes", "body.from": "paths"}),
         ("PUT", "^/v1/secrets/", {"path.name": "secrets"}),
         ("POST", "^/v1/secrets/", {"path.name": "secrets"}),
     ]

@@ -27,6 +27,7 @@ BODIES = {
     "explain_rules": {"action": "execute", "resource": "sandbox"},
     "fork_sandbox": {},
     "fork_session": {},
+    "move_sandbox_file": {"from": "/workspace/no", "to": "/workspace/there"},
     "read_objects": {},
     "redact_entry": {"path": NOTES, "why": "none"},
     "revert_entry": {"path": NOTES, "to": 1},

@@ -93,12 +93,15 @@ fn need(operation: &str) -> Need {
         | "follow_command"
         | "list_sandbox_egress"
         | "list_sandbox_files"
+        | "get_sandbox_file"
         | "read_sandbox_file" => Need::Sandbox(View, Administrator::MayNot),
         "remove_sandbox" | "suspend_sandbox" => Need::Sandbox(Manage, Administrator::May),
         "write_sandbox_archive"
         | "run_command"
         | "type_to_command"
         | "kill_command"
+        | "make_sandbox_folder"
+        | "move_sandbox_file"
         | "remove_sandbox_file"
         | "write_sandbox_file"
         | "fork_sandbox"
@@ -120,6 +123,7 @@ fn body(operation: &str) -> Option<Value> {
         "cancel_session" => json!({ "reason": "none" }),
         "create_session" | "send_message" => json!({ "text": "Hello" }),
         "explain_rules" => json!({ "action": "execute", "resource": "sandbox" }),
+        "move_sandbox_file" => json!({ "from": "/workspace/no", "to": "/workspace/there" }),
         "redact_entry" => json!({ "path": NOTES, "why": "none" }),
         "revert_entry" => json!({ "path": NOTES, "to": 1 }),
         "rotate_secret" => json!({ "value": "another-value" }),

@@ -253,6 +253,10 @@ fn what_may_be_spent_is_said_and_stopped() {
     let refused =
         Ran::of(laptop.world.outrigger(&["sessions", "say", &session, "Again."]).output().unwrap());
     assert!(refused.code != Some(0) && refused.stderr.contains("enough"), "{refused:?}");
+    for new in [&["run", "Go.", "--dir", laptop.dir()][..], &["sandbox", "create", "none"]] {
+        let refused = laptop.world.ran(11, new);
+        assert!(refused.stderr.contains("`user:ada` was stopped: enough"), "{refused:?}");
+    }
     ran(&["allow", "user:ada"]);
     let accounts = ran(&["show", "--json"]).json();
     let ada = accounts["accounts"].as_array().unwrap().iter();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::command::of_another_life;
 use crate::access::denied;
+use crate::budgets::check_stopped;
 use crate::login::Person;
 use crate::{RequestError, Server};
 
@@ -97,12 +98,15 @@ impl Server {
         self.parts.sandboxes.open(&id).await
     }
 
-    /// Lets a command reach what its sandbox does. Before it is waited for: it has not begun yet.
+    /// Lets a command of somebody reach what its sandbox does, if anything may begin for them.
+    /// Before it is waited for: it has not begun yet.
     pub(crate) async fn connect(
         &self,
+        person: &Person,
         sandbox: &dyn Sandbox,
         request: &mut Execute,
     ) -> Result<(), RequestError> {
+        check_stopped(self, person).await?;
         // What was asked for goes before.
         for (name, value) in self.parts.sandbox_egress.variables(sandbox).await? {
             request.env.entry(name).or_insert(value);

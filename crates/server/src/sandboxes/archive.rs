@@ -19,7 +19,8 @@ use tokio::task::block_in_place;
 
 use super::access::SandboxUse;
 use super::command::fresh_exec;
-use super::files::{FileWriter, done, invalid_path, piece, stat};
+use super::file_ops::{done, invalid_path, piece, stat};
+use super::file_writer::FileWriter;
 use crate::files::PathQuery;
 use crate::input::{Name, QueryParams, pieces};
 use crate::limits::{
@@ -231,23 +232,33 @@ async fn put(
     match kind {
         ArchiveItemKind::Folder => done(sandbox, FileOp::MakeDir { id, path }).await,
         ArchiveItemKind::Link(target) => done(sandbox, FileOp::Link { id, path, target }).await,
-        ArchiveItemKind::File { mut at, bytes, executable } => {
-            let mut writer = FileWriter::new(sandbox, path, Some(executable));
-            let end = at + bytes;
-            let mut buffer = vec![0; PIECE_BYTES];
-            while at < end {
-                let most = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-                let read = block_in_place(|| archive.read_at(&mut buffer[..most], at));
-                let read = read.map_err(|error| refused(&error))?;
-                if read == 0 {
-                    return Err(refused(&io::ErrorKind::UnexpectedEof.into()));
-                }
-                writer.put(&buffer[..read]).await?;
-                at += read as u64;
-            }
-            writer.end().await
+        ArchiveItemKind::File { at, bytes, executable } => {
+            let writer = FileWriter::new(sandbox, path, Some(executable));
+            writer.write(contents(archive, at, at + bytes)).await
         }
     }
+}
+
+/// A part of the archive, piece by piece.
+fn contents(
+    archive: &File,
+    first: u64,
+    end: u64,
+) -> impl Stream<Item = Result<Vec<u8>, RequestError>> {
+    stream::try_unfold(first, move |at| async move {
+        let most = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        if most == 0 {
+            return Ok(None);
+        }
+        let mut buffer = vec![0; most];
+        let read = block_in_place(|| archive.read_at(&mut buffer, at));
+        let read = read.map_err(|error| refused(&error))?;
+        if read == 0 {
+            return Err(refused(&io::ErrorKind::UnexpectedEof.into()));
+        }
+        buffer.truncate(read);
+        Ok(Some((buffer, at + read as u64)))
+    })
 }
 
 fn refused(error: &io::Error) -> RequestError {

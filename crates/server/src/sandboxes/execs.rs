@@ -87,7 +87,7 @@ pub(crate) async fn run(
     let keyed = server.keys.keyed(&person.name, (id.as_str(), asked.id.as_deref()), &asked)?;
     let mut request = request(asked)?;
     let sandbox = server.parts.sandboxes.open(&id).await?;
-    server.connect(&*sandbox, &mut request).await?;
+    server.connect(&person, &*sandbox, &mut request).await?;
     let now = sandbox.generation();
     let life = server.parts.sandboxes.exec_life(&id, &request.id, Some(now))?;
     if life.is_some_and(|life| life != *now) {

@@ -5,21 +5,20 @@ use axum::body::Body;
 use axum::extract::State as Extract;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::{TryStreamExt as _, stream};
+use futures_util::stream;
 use outrigger_api::limits::FOLDER_FILES_MAX;
-use outrigger_api::{FileInfo, FileKind, FileList, ProblemCode};
-use outrigger_sandbox::{
-    EntryKind, Error, FileError, FileErrorKind, FileOp, FileReply, ListEntry, Precondition,
-    Sandbox, WriteMode, limits,
-};
+use outrigger_api::{FileInfo, FileKind, FileList, MoveFile, ProblemCode};
+use outrigger_sandbox::{EntryKind, FileOp, FileReply, ListEntry, Sandbox};
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
 use super::access::SandboxUse;
 use super::command::fresh_exec;
+use super::file_ops::{astray, done, invalid_path, piece, stat};
+use super::file_writer::FileWriter;
 use crate::files::PathQuery;
-use crate::input::{Name, QueryParams, pieces};
+use crate::input::{Body as JsonBody, Name, QueryParams, pieces};
 use crate::limits::SANDBOX_UPLOAD_BYTES_MAX;
 use crate::login::Person;
 use crate::problems::{ChangeProblems, ReadProblems};
@@ -48,40 +47,6 @@ pub(crate) struct PartOfFile {
         example = "bytes=0-1023"
     )]
     range: Option<String>,
-}
-
-pub(super) fn astray() -> RequestError {
-    Error::Backend("the sandbox answers another question".to_owned()).into()
-}
-
-/// A file operation whose answer is only that it is done.
-pub(super) async fn done(sandbox: &dyn Sandbox, op: FileOp) -> Result<(), RequestError> {
-    match sandbox.files(op).await? {
-        FileReply::Done | FileReply::Written { .. } => Ok(()),
-        _ => Err(astray()),
-    }
-}
-
-/// What is at a path.
-pub(super) async fn stat(sandbox: &dyn Sandbox, path: &str) -> Result<ListEntry, RequestError> {
-    match sandbox.files(FileOp::Stat { path: path.to_owned() }).await? {
-        FileReply::Entry(entry) => Ok(entry),
-        _ => Err(astray()),
-    }
-}
-
-/// A piece of a file, and how long the whole of it is.
-pub(super) async fn piece(
-    sandbox: &dyn Sandbox,
-    path: &str,
-    offset: u64,
-    most: u64,
-) -> Result<(Vec<u8>, u64), RequestError> {
-    let bytes_max = most.min(limits::FILE_CHUNK_BYTES_MAX);
-    match sandbox.files(FileOp::Read { path: path.to_owned(), offset, bytes_max }).await? {
-        FileReply::Bytes { bytes, total_bytes } => Ok((bytes, total_bytes)),
-        _ => Err(astray()),
-    }
 }
 
 /// What is in a folder of a sandbox.
@@ -123,6 +88,62 @@ pub fn file_info(entry: ListEntry) -> FileInfo {
         bytes: entry.bytes,
         modified_ms: entry.modified_ms,
     }
+}
+
+/// What is at a path: a file, a folder, or a link, which is not followed.
+#[utoipa::path(get, path = "/v1/sandboxes/{id}/files/info",
+    operation_id = "get_sandbox_file", tag = "sandboxes",
+    params(("id" = String, Path, description = "The sandbox"), PathQuery),
+    responses(
+        (status = 200, body = FileInfo),
+        ReadProblems,
+    ))]
+pub(crate) async fn info(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+    QueryParams(PathQuery { path }): QueryParams<PathQuery>,
+) -> Result<Json<FileInfo>, RequestError> {
+    let sandbox = server.opened(&person, &id, SandboxUse::Look).await?;
+    Ok(Json(file_info(stat(&*sandbox, &path).await?)))
+}
+
+/// Makes a folder, and those above it. One that is there already is fine.
+#[utoipa::path(put, path = "/v1/sandboxes/{id}/files/folder",
+    operation_id = "make_sandbox_folder", tag = "sandboxes",
+    params(("id" = String, Path, description = "The sandbox"), PathQuery),
+    responses(
+        (status = 204, description = "It is there"),
+        ChangeProblems,
+    ))]
+pub(crate) async fn make_folder(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+    QueryParams(PathQuery { path }): QueryParams<PathQuery>,
+) -> Result<StatusCode, RequestError> {
+    let sandbox = server.opened(&person, &id, SandboxUse::Drive).await?;
+    done(&*sandbox, FileOp::MakeDir { id: fresh_exec("http"), path }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Gives a file, or a folder with all that is in it, another path, in one step.
+#[utoipa::path(post, path = "/v1/sandboxes/{id}/files/move",
+    operation_id = "move_sandbox_file", tag = "sandboxes", request_body = MoveFile,
+    params(("id" = String, Path, description = "The sandbox")),
+    responses(
+        (status = 204, description = "It is there and not here"),
+        ChangeProblems,
+    ))]
+pub(crate) async fn rename(
+    Extract(server): Extract<Server>,
+    person: Person,
+    Name(id): Name,
+    JsonBody(MoveFile { from, to }): JsonBody<MoveFile>,
+) -> Result<StatusCode, RequestError> {
+    let sandbox = server.opened(&person, &id, SandboxUse::Drive).await?;
+    done(&*sandbox, FileOp::Move { id: fresh_exec("http"), path: from, to }).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Removes a file, or a folder with all that is in it.
@@ -230,8 +251,8 @@ fn body(sandbox: Arc<dyn Sandbox>, path: String, (first, last): (u64, u64)) -> B
     Body::from_stream(pieces)
 }
 
-/// Writes a file, with the folders above it. One of up to 4 MiB is there whole or not at all;
-/// a longer one grows piece by piece, by one request at a time.
+/// Writes a file, with the folders above it. It is there whole or not at all. By one request at a
+/// time.
 #[utoipa::path(put, path = "/v1/sandboxes/{id}/files/content",
     operation_id = "write_sandbox_file", tag = "sandboxes",
     request_body(content = Option<String>, content_type = "application/octet-stream"),
@@ -252,70 +273,9 @@ pub(crate) async fn write(
     }
     let sandbox = server.opened(&person, &id, SandboxUse::Drive).await?;
     let _turn = server.uploads.of(sandbox.id(), &query.path).await?;
-    let mut writer = FileWriter::new(&*sandbox, query.path, query.executable);
-    let mut pieces = pieces(body, SANDBOX_UPLOAD_BYTES_MAX);
-    while let Some(piece) = pieces.try_next().await? {
-        writer.put(&piece).await?;
-    }
-    writer.end().await?;
+    let writer = FileWriter::new(&*sandbox, query.path, query.executable);
+    writer.write(pieces(body, SANDBOX_UPLOAD_BYTES_MAX)).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// Writes a file in pieces that the sandbox takes.
-pub(super) struct FileWriter<'a> {
-    sandbox: &'a dyn Sandbox,
-    path: String,
-    executable: Option<bool>,
-    mode: WriteMode,
-    held: Vec<u8>,
-}
-
-impl<'a> FileWriter<'a> {
-    pub(super) fn new(sandbox: &'a dyn Sandbox, path: String, executable: Option<bool>) -> Self {
-        Self { sandbox, path, executable, mode: WriteMode::Replace, held: Vec::new() }
-    }
-
-    pub(super) async fn put(&mut self, mut bytes: &[u8]) -> Result<(), RequestError> {
-        let most = usize::try_from(limits::FILE_CHUNK_BYTES_MAX).unwrap_or(usize::MAX);
-        while !bytes.is_empty() {
-            if self.held.len() == most {
-                self.flush().await?;
-            }
-            let (now, rest) = bytes.split_at(bytes.len().min(most - self.held.len()));
-            self.held.extend_from_slice(now);
-            bytes = rest;
-        }
-        Ok(())
-    }
-
-    async fn flush(&mut self) -> Result<(), RequestError> {
-        let op = FileOp::Write {
-            id: fresh_exec("http"),
-            path: self.path.clone(),
-            contents: std::mem::take(&mut self.held),
-            mode: self.mode,
-            executable: self.executable,
-            modified_ns: None,
-            precondition: Precondition::None,
-        };
-        done(self.sandbox, op).await?;
-        self.mode = WriteMode::Append;
-        Ok(())
-    }
-
-    /// Writes what is left; a file of nothing is written as well.
-    pub(super) async fn end(mut self) -> Result<(), RequestError> {
-        if !self.held.is_empty() || self.mode == WriteMode::Replace {
-            self.flush().await?;
-        }
-        Ok(())
-    }
-}
-
-/// The error of a path that can't be one.
-pub(super) fn invalid_path(path: &str, detail: &str) -> RequestError {
-    let (kind, path, detail) = (FileErrorKind::InvalidPath, path.to_owned(), detail.to_owned());
-    Error::File(FileError { kind, path, detail }).into()
 }
 
 #[cfg(test)]

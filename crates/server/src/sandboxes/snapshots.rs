@@ -12,6 +12,7 @@ use outrigger_sandbox::SnapshotId;
 
 use super::access::{SandboxUse, may};
 use super::{check_label, created, new_sandbox};
+use crate::budgets::check_stopped;
 use crate::headers::Idempotency;
 use crate::input::{Body, Name};
 use crate::login::Person;
@@ -98,6 +99,7 @@ pub(crate) async fn fork(
 ) -> Result<Response, RequestError> {
     let id = server.sandbox(&person, &id, SandboxUse::Drive)?;
     server.permit(&person, AccessAction::Start)?;
+    check_stopped(&server, &person).await?;
     check_label(&asked.label)?;
     if let Some(snapshot) = &asked.snapshot {
         server.snapshot(&person, snapshot, SandboxUse::Drive)?;

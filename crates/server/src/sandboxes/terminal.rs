@@ -91,7 +91,7 @@ pub(crate) async fn open(
     request.stdout_bytes_max = limits::OUTPUT_BYTES_MAX;
     request.terminal = Some(size);
     request.env.insert("TERM".to_owned(), "xterm-256color".to_owned());
-    server.connect(&*sandbox, &mut request).await?;
+    server.connect(&person, &*sandbox, &mut request).await?;
     let upgrade =
         upgrade.max_message_size(limits::INPUT_BYTES_MAX).max_frame_size(limits::INPUT_BYTES_MAX);
     Ok(upgrade.on_upgrade(async move |socket| {
