@@ -16,6 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
+use crate::admission::{Admission, AdmittedTo};
 use crate::approvals::waiting;
 use crate::follow::{Followed, Follower, named};
 use crate::headers::{LastEvent, last_event};
@@ -94,8 +95,13 @@ pub(crate) type Frames = Sse<axum::response::sse::KeepAliveStream<FrameStream>>;
 pub(crate) type FrameStream =
     std::pin::Pin<Box<dyn Stream<Item = Result<Frame, Infallible>> + Send>>;
 
-pub(crate) fn sse(frames: impl Stream<Item = Frame> + Send + 'static) -> Frames {
-    let frames: FrameStream = Box::pin(frames.map(Ok));
+/// As long as there are frames, and who follows them may.
+pub(crate) fn sse(
+    frames: impl Stream<Item = Frame> + Send + 'static,
+    admission: Admission,
+) -> Frames {
+    let frames = frames.map(Ok).take_until(admission.until_dismissed());
+    let frames: FrameStream = Box::pin(frames);
     let every = Duration::from_millis(limits::KEEP_ALIVE_MS);
     Sse::new(frames).keep_alive(KeepAlive::new().interval(every))
 }
@@ -122,6 +128,7 @@ pub(crate) async fn follow(
     headers: HeaderMap,
 ) -> Result<Frames, RequestError> {
     let session = server.session(&person, &name, AccessAction::View).await?;
+    let admission = Admission::new(&server, &headers, AdmittedTo::Session(name.clone()));
     let standing_now = server.shown(&person, &session).await?;
     let last = last_event(&headers, |id| id.parse().ok())?;
     let present = server.presence.enter(&session, &person.name);
@@ -162,7 +169,8 @@ pub(crate) async fn follow(
     let first = stream::iter([Some(named("session", &standing_now))]);
     let beside = stream::select(standing, presence);
     let all = first.chain(stream::select(events, beside));
-    Ok(sse(all.take_while(|frame| std::future::ready(frame.is_some())).filter_map(async |it| it)))
+    let frames = all.take_while(|frame| std::future::ready(frame.is_some()));
+    Ok(sse(frames.filter_map(async |it| it), admission))
 }
 
 /// What is told of all sessions.
@@ -196,7 +204,9 @@ async fn updates(
 pub(crate) async fn all(
     Extract(server): Extract<Server>,
     person: Person,
+    headers: HeaderMap,
 ) -> Result<Frames, RequestError> {
+    let admission = Admission::new(&server, &headers, AdmittedTo::Server);
     let frames = updates(&server).await?.filter_map(move |update| {
         let (server, person) = (server.clone(), person.clone());
         async move {
@@ -216,5 +226,5 @@ pub(crate) async fn all(
             }
         }
     });
-    Ok(sse(frames))
+    Ok(sse(frames, admission))
 }

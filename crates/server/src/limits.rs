@@ -68,7 +68,9 @@ pub const TERMINALS_MAX: u32 = 256;
 pub const TERMINAL_QUEUE_BYTES_MAX: usize = 1 << 20;
 /// Of what a terminal shows, sent at once.
 pub const TERMINAL_FRAME_BYTES_MAX: usize = 64 << 10;
-/// How often it is looked whether who has a terminal open still may, and is still there.
+/// How often it is looked whether who follows something, or has a terminal open, still may.
+pub const ADMISSION_LOOK_MS: u64 = 5_000;
+/// How often it is looked whether who has a terminal open is still there.
 pub const TERMINAL_LOOK_MS: u64 = 15_000;
 /// Lines and characters of a line that a terminal has at most.
 pub const TERMINAL_SIDE_MAX: u16 = 1_000;

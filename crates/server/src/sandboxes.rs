@@ -17,6 +17,7 @@ pub(crate) mod snapshots;
 pub(crate) mod terminal;
 mod uploads;
 
+pub(crate) use access::SandboxUse;
 pub(crate) use uploads::UploadTurns;
 
 use axum::Json;
@@ -28,7 +29,7 @@ use outrigger_api::{CreateSandbox, ProblemCode, SandboxInfo, SandboxList, Suspen
 use outrigger_policy::{AccessAction, AccessRights};
 use outrigger_sandbox::SandboxId;
 
-use self::access::{SandboxUse, may};
+use self::access::may;
 use crate::budgets::check_stopped;
 use crate::headers::Idempotency;
 use crate::input::{Body, Name};

@@ -27,7 +27,7 @@ BODIES = {
     "explain_rules": {"action": "execute", "resource": "sandbox"},
     "fork_sandbox": {},
     "fork_session": {},
-    "move_sandbox_file": {"from": "/workspace/no", "to": "/workspace/there"},
+    "move_sandbox_file": {"from": "marked", "to": "marked"},
     "read_objects": {},
     "redact_entry": {"path": NOTES, "why": "none"},
     "revert_entry": {"path": NOTES, "to": 1},
@@ -72,7 +72,7 @@ class Owned:
             self.asked("PUT", f"/v1/secrets/{name}", {"value": VALUE, "for": ["api.example.com"]})
         self.approvals = self.waiting(self.asking + self.answered)
         self.sandbox = self.asked("POST", "/v1/sandboxes", {"label": MARK})["id"]
-        self.asked("POST", f"/v1/sandboxes/{self.sandbox}/execs", {"id": "mark", "shell": f"echo {MARK}"})
+        self.asked("POST", f"/v1/sandboxes/{self.sandbox}/execs", {"id": "mark", "shell": f"touch marked; echo {MARK}"})
         self.snapshot = self.asked("POST", f"/v1/sandboxes/{self.sandbox}/snapshots", {"label": MARK})["id"]
 
     def asked(self, method, path, body=None, headers=None):

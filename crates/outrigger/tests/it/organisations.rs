@@ -123,7 +123,7 @@ fn body(operation: &str) -> Option<Value> {
         "cancel_session" => json!({ "reason": "none" }),
         "create_session" | "send_message" => json!({ "text": "Hello" }),
         "explain_rules" => json!({ "action": "execute", "resource": "sandbox" }),
-        "move_sandbox_file" => json!({ "from": "/workspace/no", "to": "/workspace/there" }),
+        "move_sandbox_file" => json!({ "from": "marked", "to": "marked" }),
         "redact_entry" => json!({ "path": NOTES, "why": "none" }),
         "revert_entry" => json!({ "path": NOTES, "to": 1 }),
         "rotate_secret" => json!({ "value": "another-value" }),
@@ -245,7 +245,7 @@ impl Owned {
         let label = format!("{mark}sandbox");
         let sandbox = name(done("/v1/sandboxes", json!({ "label": label })));
         let at = format!("/v1/sandboxes/{sandbox}");
-        let command = json!({ "id": "mark", "shell": format!("echo {label}") });
+        let command = json!({ "id": "mark", "shell": format!("touch marked; echo {label}") });
         done(&format!("{at}/execs"), command);
         let snapshot = name(done(&format!("{at}/snapshots"), json!({ "label": label })));
         let effect = until("it asks", || {

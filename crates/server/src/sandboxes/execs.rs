@@ -17,6 +17,7 @@ use utoipa::IntoParams;
 use super::access::SandboxUse;
 use super::command::{attach, ended, of_another_life, request, running, size};
 use super::output::{OutputPosition, follow_output};
+use crate::admission::{Admission, AdmittedTo};
 use crate::events::{Frames, sse};
 use crate::headers::{Idempotency, last_event};
 use crate::input::{Body, Name, NamePair, NoFields, OptionalBody, QueryParams};
@@ -151,8 +152,10 @@ pub(crate) async fn follow(
     headers: HeaderMap,
 ) -> Result<Frames, RequestError> {
     let from = last_event(&headers, OutputPosition::parse)?.unwrap_or_default();
+    let to = AdmittedTo::Sandbox(sandbox.clone(), SandboxUse::Look);
+    let admission = Admission::new(&server, &headers, to);
     let (sandbox, exec) = server.with_exec(&person, (&sandbox, &exec), SandboxUse::Look).await?;
-    Ok(sse(follow_output(sandbox, exec, from, server.ends.clone())))
+    Ok(sse(follow_output(sandbox, exec, from, server.ends.clone()), admission))
 }
 
 /// Gives a command with a terminal something to read, or its terminal another size.

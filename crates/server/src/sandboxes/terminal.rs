@@ -16,18 +16,19 @@ use serde::Deserialize;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::access::SandboxUse;
 use super::command::{fresh_exec, size};
+use crate::admission::{Admission, AdmittedTo};
 use crate::input::{Name, QueryParams};
 use crate::limits::{
     CLOSE_REASON_BYTES_MAX, TERMINAL_FRAME_BYTES_MAX, TERMINAL_LOOK_MS, TERMINAL_QUEUE_BYTES_MAX,
     TERMINALS_MAX,
 };
-use crate::login::{self, Person};
+use crate::login::Person;
 use crate::problems::ChangeProblems;
 use crate::server::ended;
 use crate::{RequestError, Server};
@@ -95,44 +96,21 @@ pub(crate) async fn open(
     let upgrade =
         upgrade.max_message_size(limits::INPUT_BYTES_MAX).max_frame_size(limits::INPUT_BYTES_MAX);
     Ok(upgrade.on_upgrade(async move |socket| {
-        let admitted = AdmittedPerson { server, headers, name };
-        serve(socket, &*sandbox, request, admitted).await;
+        let to = AdmittedTo::Sandbox(name, SandboxUse::Drive);
+        let admission = Admission::new(&server, &headers, to);
+        serve(socket, &*sandbox, request, (admission, server.ends)).await;
         drop(one);
     }))
-}
-
-/// Who opened it, and with what.
-struct AdmittedPerson {
-    server: Server,
-    headers: HeaderMap,
-    name: String,
-}
-
-impl AdmittedPerson {
-    /// Comes back once they may not any more: their key is gone, or the sandbox is not theirs.
-    async fn until_dismissed(&self) {
-        loop {
-            tokio::time::sleep(Duration::from_millis(TERMINAL_LOOK_MS)).await;
-            let person = login::person(&self.server, &self.headers).await;
-            let may = person
-                .and_then(|person| self.server.sandbox(&person, &self.name, SandboxUse::Drive));
-            // A store that can't be asked now says nothing about anybody.
-            if may.is_err_and(|error| error.code != ProblemCode::Internal) {
-                return;
-            }
-        }
-    }
 }
 
 async fn serve(
     socket: WebSocket,
     sandbox: &dyn Sandbox,
     request: Execute,
-    admitted: AdmittedPerson,
+    (admission, ends): (Admission, watch::Receiver<bool>),
 ) {
     let (mut sends, mut receives) = socket.split();
     let (id, shown) = (request.id.clone(), ShownBytes::default());
-    let ends = admitted.server.ends.clone();
     let mut runs = Box::pin(sandbox.execute(request, &shown));
     let close = {
         let mut shows = Box::pin(show(&shown, &mut sends));
@@ -141,7 +119,7 @@ async fn serve(
             done = &mut runs => Some(over(done)),
             () = &mut shows => None,
             () = &mut takes => None,
-            () = admitted.until_dismissed() => {
+            () = admission.until_dismissed() => {
                 Some((close_code::POLICY, "you may not use this sandbox any more".to_owned()))
             }
             () = ended(ends) => Some((close_code::AWAY, "the server ends".to_owned())),
