@@ -61,6 +61,9 @@ impl Says {
     }
 }
 
+/// The file of the rules that there are without any of one's own.
+pub(crate) const BUILT_IN: &str = "default.cedar";
+
 /// One rule.
 #[derive(Debug, Clone)]
 pub struct Rule {

@@ -11,7 +11,7 @@ use crate::check;
 use crate::directory::{Directory, Membership, Principal};
 use crate::problem::{Problem, Problems};
 use crate::request::{AccessQuery, Malformed};
-use crate::rule::{Rule, RulePart, Says, Source, Whose};
+use crate::rule::{BUILT_IN, Rule, RulePart, Says, Source, Whose};
 use crate::slices::{MatchedRules, Slices};
 use crate::vocabulary::SCHEMA;
 use crate::{
@@ -66,13 +66,15 @@ pub struct Looks {
     pub method: bool,
     /// `context.path`.
     pub path: bool,
+    /// `Path`: where files are.
+    pub files: bool,
 }
 
 impl Looks {
     /// At everything.
     #[must_use]
     pub fn all() -> Self {
-        Self { shell: true, time: true, left: true, method: true, path: true }
+        Self { shell: true, time: true, left: true, method: true, path: true, files: true }
     }
 
     /// By the words of the texts, so that it errs only towards more.
@@ -87,7 +89,8 @@ impl Looks {
             bare.iter().any(|text| ways.iter().any(|way| text.contains(way)))
         };
         let (method, path) = (asks("method"), asks("path"));
-        Self { shell: says("shell"), time, left: says("left"), method, path }
+        let files = says("Path");
+        Self { shell: says("shell"), time, left: says("left"), method, path, files }
     }
 }
 
@@ -159,7 +162,7 @@ impl RuleSet {
     /// The default rules, to be put beside others.
     #[must_use]
     pub fn default_source() -> Source {
-        let (name, text) = ("default.cedar".to_owned(), DEFAULT.to_owned());
+        let (name, text) = (BUILT_IN.to_owned(), DEFAULT.to_owned());
         Source { name, text, part: RulePart::Rules }
     }
 

@@ -6,6 +6,7 @@
 //! lists, globs and greps above both sees both. The same trees are mounted inside, so
 //! that a command meets the same files; nothing here is a guard.
 
+mod links;
 mod path;
 mod search;
 mod seen;
@@ -30,6 +31,8 @@ use tree_files::TreeFiles;
 pub struct Namespace {
     sandbox: Option<Arc<dyn Sandbox>>,
     tree: Option<TreeFiles>,
+    /// Whether no path may lead through a link.
+    plain: bool,
 }
 
 impl Namespace {
@@ -43,6 +46,13 @@ impl Namespace {
     #[must_use]
     pub fn with_tree(self, tree: Arc<dyn Tree>, seen: Arc<SeenRevisions>) -> Self {
         Self { tree: Some(TreeFiles { tree, seen }), ..self }
+    }
+
+    /// Refuses paths that lead through a link, where `plain`: rules judge a path as it is named.
+    /// What a command changes meanwhile it could have changed itself.
+    #[must_use]
+    pub fn with_plain_paths(self, plain: bool) -> Self {
+        Self { plain, ..self }
     }
 
     /// Runs a command, as [`Sandbox::execute`] does.
@@ -68,7 +78,12 @@ impl Namespace {
         match (&self.tree, &self.sandbox) {
             (Some(tree), _) if is_mounted(&path) => Ok(tree.perform(path, op).await?),
             (Some(tree), Some(sandbox)) if path == "/" => merged(&**sandbox, tree, op).await,
-            (_, Some(sandbox)) => sandbox.files(op).await,
+            (_, Some(sandbox)) => {
+                if self.plain {
+                    links::check(&**sandbox, op.path()).await?;
+                }
+                sandbox.files(op).await
+            }
             (_, None) => {
                 let detail = "this call was begun without a sandbox".to_owned();
                 Err(FileError { kind: FileErrorKind::InvalidPath, path, detail }.into())

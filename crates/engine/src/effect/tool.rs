@@ -96,7 +96,8 @@ pub(super) fn sandbox_of(
         });
         SandboxNetwork::new(egress, &place.sandbox, words, rules)
     });
-    ToolSandbox { handle, known, place: place.clone(), kind, network }
+    let plain_paths = engine.rules().is_ok_and(|rules| rules.looks().files);
+    ToolSandbox { handle, known, place: place.clone(), kind, network, plain_paths }
 }
 
 /// What one attempt at a call came to.
@@ -163,6 +164,8 @@ pub(super) struct ToolSandbox {
     pub(super) place: Place,
     kind: AttemptKind,
     network: Option<SandboxNetwork>,
+    /// Whether rules speak of paths.
+    plain_paths: bool,
 }
 
 /// What is said of a call about memory in a session that is driven without.
@@ -238,6 +241,7 @@ impl ToolSandbox {
             };
             let namespace = memory.map(SessionMemory::namespace).unwrap_or_default();
             let namespace = namespace.with_sandbox(Arc::clone(&sandbox));
+            let namespace = namespace.with_plain_paths(self.plain_paths);
             let network = self.open(&call, &*sandbox).await;
             call.env.clone_from(&network.env);
             let work = outrigger_tools::perform(&call, &namespace, sink);

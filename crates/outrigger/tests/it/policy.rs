@@ -4,6 +4,7 @@ use crate::support::{Turn, World, shell};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 
 const RULES: &str = r#"
 @id("hosts")
@@ -32,6 +33,26 @@ fn world(config: &str) -> World {
 
 fn configured() -> World {
     world("[policy]\nfiles = [\"rules.cedar\"]\npeople = \"people.toml\"\n")
+}
+
+#[test]
+fn a_rule_about_a_path_is_not_passed_by_through_a_link() {
+    let world = configured();
+    let rule = "@id(\"locked\")\nforbid (principal, action == Action::\"write_files\", \
+        resource in Path::\"/workspace/locked\");\n";
+    fs::write(world.path("config/outrigger/rules.cedar"), rule).unwrap();
+    let dir = world.dir("repo", &[("locked/file", b"one\n"), ("open", b"one\n")]);
+    symlink("locked", dir.join("link")).unwrap();
+    let write = |path: &str| ("write_file", json!({ "file_path": path, "content": "two" }));
+    let paths = ["locked/file", "link/file", "link/../locked/file", "link/new", "open"];
+    let writes = paths.map(|path| [write(path)]);
+    let turns: Vec<_> = writes.iter().map(|turn| Turn(turn)).collect();
+    let script = world.script(&turns);
+    world.ran(0, &["run", "Go.", "--dir", dir.to_str().unwrap(), "--script", &script]);
+    let patch = world.ran(0, &["sessions", "diff"]).stdout;
+    assert!(patch.contains("b/open") && !patch.contains("locked"), "{patch}");
+    let told = world.results();
+    assert!(told.contains("/workspace/link is a link, and there are rules about paths"), "{told}");
 }
 
 #[test]
