@@ -221,10 +221,15 @@ pub(crate) fn router(server: Server) -> Router {
         }))
 }
 
-/// Whether the store answers.
+/// Whether the store answers, and the rules and people can be read: while they can't, nobody is
+/// let do anything.
 async fn ready(
     axum::extract::State(server): axum::extract::State<Server>,
 ) -> Result<&'static str, RequestError> {
     server.parts.journal.sessions(None, 1).await?;
+    server.parts.host.access().map_err(|_| {
+        let text = "the rules or the people can't be read: the log of the server says why";
+        RequestError::new(ProblemCode::Internal, text)
+    })?;
     Ok("ready\n")
 }

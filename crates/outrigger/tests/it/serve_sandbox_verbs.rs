@@ -121,6 +121,9 @@ fn a_shell_is_a_terminal() {
 #[test]
 fn a_sandbox_reaches_what_was_asked_for() {
     let laptop = laptop(&["true"]);
+    // The server's own machine is for who administers.
+    laptop.login("local", "administrator").expect(0);
+    laptop.world.ran(0, &["context", "use", "administrator"]);
     let (word, other) = (host(), host());
     laptop.sandbox(0, &["create", "work", "--net", &word]);
     let curl =

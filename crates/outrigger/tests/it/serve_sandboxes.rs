@@ -254,7 +254,26 @@ fn what_is_somebody_elses_is_seen_and_taken_away_by_their_roles() {
     let as_person = |key: &str, method: &str, path: &str, body: &str| -> (u16, Value) {
         served.with_key(key, &["--request", &method.to_uppercase(), "--json", body], path)
     };
+    // While the people can't be read nobody may do anything, and who balances is told.
+    fs::write(&people, "nonsense").unwrap();
+    let (status, told) = served.curl(&[], "/readyz");
+    assert!(status == 500 && told.contains("can't be read") && !told.contains("toml"), "{told}");
+    fs::write(&people, PEOPLE).unwrap();
+    assert_eq!(served.curl(&[], "/readyz").0, 200);
     let ada = served.key("ada");
+    // The server's own machine is reached for who administers alone.
+    for (person, exit_code) in [("ada", 22), ("lea", 0)] {
+        let key = served.key(person);
+        let asked = json!({ "network": [served.url] }).to_string();
+        let (status, made) = as_person(&key, "post", "/v1/sandboxes", &asked);
+        assert_eq!(status, 201, "{made}");
+        let at = format!("/v1/sandboxes/{}", made["id"].as_str().unwrap());
+        let line = format!("curl -sf --noproxy '' --max-time 10 {}/healthz", served.url);
+        let line = json!({ "shell": line }).to_string();
+        let ran = as_person(&key, "post", &format!("{at}/execs"), &line).1;
+        assert_eq!(ran["exit_code"], exit_code, "{person}: {ran}");
+        assert_eq!(as_person(&key, "delete", &at, "{}").0, 204);
+    }
     let (status, made) = as_person(&ada, "post", "/v1/sandboxes", "{}");
     assert_eq!(status, 201, "{made}");
     let own = format!("/v1/sandboxes/{}", made["id"].as_str().unwrap());
