@@ -224,6 +224,11 @@ impl Paths {
         self.patches().join(format!("{session}.patch"))
     }
 
+    /// Why the changes of a session could not be taken out when it was last tried.
+    pub(crate) fn untaken(&self, session: &str) -> PathBuf {
+        self.patches().join(format!("{session}.untaken"))
+    }
+
     /// What a person said of writing a session's changes back.
     pub(crate) fn apply(&self, session: &str) -> PathBuf {
         self.harness.join("apply").join(session)

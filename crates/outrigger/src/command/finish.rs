@@ -144,7 +144,21 @@ impl Finish<'_> {
 
     /// The changes; `None` if there is no sandbox any more that could have any. They
     /// are those of the first sandbox: the others are for what is not to come out.
+    /// That they can't be taken out is remembered, so that nobody is told that there are none.
     pub(super) async fn changes(&self, state: &State) -> Outcome<Option<Changes>> {
+        let taken = self.taken(state).await;
+        let untaken = self.paths.untaken(self.session.as_str());
+        let noted = match &taken {
+            Ok(_) => fs::remove_file(&untaken),
+            Err(failure) => fs::create_dir_all(self.paths.patches())
+                .and_then(|()| fs::write(&untaken, &failure.message)),
+        };
+        // What went wrong is told in any case.
+        drop(noted);
+        taken
+    }
+
+    async fn taken(&self, state: &State) -> Outcome<Option<Changes>> {
         let Some(spec) = state.spec() else { return Ok(Some(Changes::default())) };
         let name = first_sandbox(spec);
         // Before it was filled, what is in a workspace is nobody's work.
@@ -181,7 +195,12 @@ impl Finish<'_> {
         let comes_along = |path: &str| content.dependencies.iter().any(|it| it == path);
         let keep = |path: &str| !ignored.covers(path) && !comes_along(path);
         let changes = workspace::changes(&*sandbox, open, &content.dependencies, keep).await;
-        changes.map(Some).map_err(|error| failed(&error).hint(resume_hint(self.session)))
+        changes.map(Some).map_err(|error| match error {
+            workspace::Error::TooLarge(_) => Failure::from_error(Kind::Conflict, &error)
+                .hint("What is large and not to come out is removed, or listed in .gitignore.")
+                .hint(format!("Then `outrigger sessions apply {}` takes them out.", self.session)),
+            error => failed(&error).hint(resume_hint(self.session)),
+        })
     }
 }
 

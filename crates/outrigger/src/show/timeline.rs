@@ -1,9 +1,9 @@
 //! A session's events as lines for people. Pure: the same for a live session and an old one.
 
 use outrigger_agent::{
-    Author, Call, CallFault, Cause, EgressReport, Event, Failure, Message, ModelSpec, Outcome,
-    Product, Record, Replacement, Reply, Seq, SharedAccess, Spec, Status, Touched, TrustedFile,
-    TurnEnd, Work,
+    Answer, Author, Call, CallFault, Cause, EgressReport, Event, Failure, Message, ModelSpec,
+    Outcome, Product, Record, Replacement, Reply, Seq, SharedAccess, Spec, Status, Touched,
+    TrustedFile, TurnEnd, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
@@ -44,7 +44,10 @@ impl Line {
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     works: BTreeMap<Seq, Work>,
+    /// The calls of each reply, with the arguments that a person put in the place of the model's.
     calls: BTreeMap<(Seq, u32), Call>,
+    /// The call of each effect, as it was when that was proposed.
+    given: BTreeMap<Seq, Call>,
     /// When each effect that is under way was begun.
     started_ms: BTreeMap<Seq, u64>,
     /// The call that was shown last, so that results of others name theirs in full.
@@ -103,7 +106,7 @@ impl Timeline {
             Event::Opened(spec) => self.opened(spec),
             Event::Said(message) => self.said(message),
             Event::Proposed(work) => {
-                self.works.insert(record.seq, work.clone());
+                self.proposed(record.seq, work);
                 Vec::new()
             }
             Event::Decided { verdict: Verdict::Ask { rules, .. }, .. } => {
@@ -111,9 +114,7 @@ impl Timeline {
                 line(Tone::Warning, format!("  ? waits for approval, asked by {rules}"))
             }
             Event::Decided { .. } => Vec::new(),
-            Event::Answered { by, .. } => {
-                line(Tone::Detail, format!("  answered by {}", inert(by)))
-            }
+            Event::Answered { effect, by, answer, .. } => self.answered(*effect, by, answer),
             Event::Started { effect, attempt, .. } => {
                 self.started_ms.insert(*effect, record.at_ms);
                 self.shown = Some(*effect);
@@ -167,6 +168,28 @@ impl Timeline {
             Event::Touched(it) => touched(it),
             Event::Reached(report) => reached(report),
         }
+    }
+
+    fn proposed(&mut self, effect: Seq, work: &Work) {
+        if let Work::CallTool(call) = work
+            && let Some(given) = self.calls.get(&(call.reply, call.index))
+        {
+            self.given.insert(effect, given.clone());
+        }
+        self.works.insert(effect, work.clone());
+    }
+
+    /// What was said to a question. What is proposed in the place of a call has other arguments.
+    fn answered(&mut self, effect: Seq, by: &str, answer: &Answer) -> Vec<Line> {
+        let mut text = format!("  answered by {}", inert(by));
+        if let (Answer::Amended { arguments }, Some(Work::CallTool(call))) =
+            (answer, self.works.get(&effect))
+            && let Some(given) = self.calls.get_mut(&(call.reply, call.index))
+        {
+            given.arguments.clone_from(arguments);
+            text.push_str(", with other arguments");
+        }
+        vec![Line::new(Tone::Detail, text)]
     }
 
     fn started(&self, effect: Seq, attempt: u32) -> Vec<Line> {
@@ -251,8 +274,8 @@ impl Timeline {
     /// A call with the argument that says most.
     fn call(&self, effect: Seq) -> String {
         let Some(Work::CallTool(call)) = self.works.get(&effect) else { return String::new() };
-        let arguments = self.calls.get(&(call.reply, call.index));
-        format!("{}{}", inert(&call.tool), arguments.map_or_else(String::new, brief))
+        let given = self.given.get(&effect);
+        format!("{}{}", inert(&call.tool), given.map_or_else(String::new, brief))
     }
 
     /// What an outcome belongs to; in full if something else was shown in between.

@@ -43,7 +43,7 @@ impl World {
         self.ran(0, &["inbox", "--json"]).json()["waiting"].as_array().unwrap().clone()
     }
 
-    fn results(&self) -> String {
+    pub(crate) fn results(&self) -> String {
         let events = self.events(&self.session());
         let settled = events.iter().filter_map(|event| event["settled"]["outcome"].as_object());
         settled.map(|outcome| serde_json::to_string(outcome).unwrap() + "\n").collect()
@@ -89,6 +89,11 @@ fn a_denial_reaches_the_model_and_changed_arguments_are_asked_about_again() {
     world.ran(0, &["approve", id]);
     let results = world.results();
     assert!(results.contains("other") && !results.contains("\"yes"), "{results}");
+    let shown = world.ran(0, &["sessions", "logs", "@last"]).stdout;
+    assert!(
+        shown.contains("✗ execute  echo yes") && shown.contains("▸ execute  echo other"),
+        "{shown}"
+    );
 }
 
 #[test]

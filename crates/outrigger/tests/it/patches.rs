@@ -46,6 +46,18 @@ fn what_was_changed_is_shown_and_applied_later() {
 }
 
 #[test]
+fn what_is_too_large_to_be_taken_out_is_told_and_hides_nothing() {
+    let world = World::new();
+    run(&world, "echo two >> file; truncate -s 300M big", &[]).expect(5);
+    let told = world.ran(5, &["sessions", "diff", "it"]).stderr;
+    assert!(told.contains("could not be taken out: the changed files have more than"), "{told}");
+    world.beside(&world.session(), &["rm", "big"]);
+    world.ran(0, &["sessions", "apply", "it"]);
+    assert!(world.ran(0, &["sessions", "diff", "it"]).stdout.contains("+two"));
+    assert_eq!(fs::read_to_string(world.path("repo/file")).unwrap(), "one\ntwo\n");
+}
+
+#[test]
 fn applying_is_done_once_and_says_where_it_was_not() {
     let world = World::new();
     let file = || fs::read_to_string(world.path("repo/file")).unwrap();

@@ -61,6 +61,11 @@ impl WriteBack {
 pub(super) async fn diff(paths: &Paths, asked: Diff) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let session = session::find(&*store.journal, &asked.session).await?.session;
+    if let Ok(why) = fs::read_to_string(paths.untaken(session.as_str())) {
+        let text = format!("what session {session} changed could not be taken out: {why}");
+        return Err(Failure::new(Kind::Conflict, text)
+            .hint(format!("`outrigger sessions apply {session}` tries again.")));
+    }
     let path = paths.patch(session.as_str());
     let patch = match fs::read(&path) {
         Ok(patch) => patch,
