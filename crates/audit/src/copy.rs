@@ -73,7 +73,7 @@ impl LogCopy {
         let from = bytes.saturating_sub(2 * limits::LOG_LINE_BYTES_MAX);
         file.seek(SeekFrom::Start(from)).map_err(wrong)?;
         let mut tail = Vec::new();
-        file.read_to_end(&mut tail).map_err(wrong)?;
+        file.take(bytes - from).read_to_end(&mut tail).map_err(wrong)?;
         let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let last = tail[..whole].split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
         let size = match last.map(|line| std::str::from_utf8(line).ok().and_then(parse)) {

@@ -69,7 +69,7 @@ pub const TERMINAL_QUEUE_BYTES_MAX: usize = 1 << 20;
 /// Of what a terminal shows, sent at once.
 pub const TERMINAL_FRAME_BYTES_MAX: usize = 64 << 10;
 /// How often it is looked whether who follows something, or has a terminal open, still may.
-pub const ADMISSION_LOOK_MS: u64 = 5_000;
+pub const ADMISSION_LOOK_MS: u64 = 10_000;
 /// How often it is looked whether who has a terminal open is still there.
 pub const TERMINAL_LOOK_MS: u64 = 15_000;
 /// Lines and characters of a line that a terminal has at most.

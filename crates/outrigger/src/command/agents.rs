@@ -143,11 +143,15 @@ async fn set(memory: &MemoryContext, name: &str, file: &Path, to: &str) -> Outco
 
 /// Says what became of a definition.
 pub(super) fn told(name: &str, path: &str, kept: Written, output: Output) -> Outcome {
-    let said = match kept {
-        Written::Revision(revision) => format!("● {name} is kept as {path} (r{revision})"),
-        Written::Proposed(number) => {
-            format!("● {name} is proposed: `outrigger memory proposals show {number}`")
-        }
+    let (said, next) = match kept {
+        Written::Revision(revision) => (
+            format!("● {name} is kept as {path} (r{revision})"),
+            format!("  `outrigger run --agent {name}` starts it"),
+        ),
+        Written::Proposed(number) => (
+            format!("● {name} is proposed: `outrigger memory proposals show {number}`"),
+            "  it is there once somebody accepts it".to_owned(),
+        ),
         Written::Conflict => {
             let text = format!("{path} was changed meanwhile");
             return Err(
@@ -157,7 +161,7 @@ pub(super) fn told(name: &str, path: &str, kept: Written, output: Output) -> Out
     };
     let screen = Screen::new(output);
     screen.note(Tone::Good, &said);
-    screen.note(Tone::Detail, format!("  `outrigger run --agent {name}` starts it"));
+    screen.note(Tone::Detail, next);
     if output.json.is_some() {
         show::line(&json!({ "type": "agent", "name": name, "path": path }))?;
     }

@@ -30,13 +30,14 @@ use outrigger_server::{Origins, Server, Services, limits, new_key};
 use outrigger_store::{KeyKind, Notices};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::agents::known_tools;
 use crate::command::task;
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
@@ -63,7 +64,12 @@ use triggers::Triggers;
 pub(crate) struct Serve {
     /// Where to listen. Only this machine reaches the usual address; for others put a proxy that
     /// speaks TLS in front and name it with --url.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7373")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:7373",
+        value_parser = address
+    )]
     listen: SocketAddr,
     /// By which address people reach it, where that is another one, for example
     /// `https://agents.example.com`.
@@ -108,6 +114,16 @@ fn allow_files() {
     let most = files.maximum.map_or(most, |maximum| maximum.min(most));
     if files.current.is_some_and(|current| current < most) {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..files });
+    }
+}
+
+/// Where to listen, as people write it: a port alone is one of this machine.
+fn address(said: &str) -> Result<SocketAddr, String> {
+    let port = said.strip_prefix("localhost:").unwrap_or(said);
+    match (port.parse(), said.parse()) {
+        (Ok(port), _) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        (_, Ok(address)) => Ok(address),
+        _ => Err("name an address and a port, for example 127.0.0.1:7373".to_owned()),
     }
 }
 
@@ -263,6 +279,7 @@ async fn context(
 ) -> Outcome<ServeContext> {
     let mut config = Config::load(paths.configs(), &asked.model, asked.limits)?;
     config.reach(&asked.net)?;
+    check(&config)?;
     let model = models::choose(paths, &config.model).await?;
     let dir = std::fs::canonicalize(&asked.dir).map_err(|error| {
         Failure::new(Kind::NotFound, format!("{}: {error}", asked.dir.display()))
@@ -285,6 +302,18 @@ async fn context(
     let rules = store.rules(paths)?;
     let page = origins.first().to_owned();
     Ok(ServeContext { paths: paths.clone(), config, model, dir, store, rules, page, log })
+}
+
+/// Whether what the configuration names is there. Who begins the server can mend it, and who asks
+/// it for a session can't.
+fn check(config: &Config) -> Outcome {
+    config.read_only_is_there()?;
+    drop(config.budget.prices_of("", true)?);
+    let tools = task::tools(config, "", Vec::new());
+    config.agents.all().iter().try_for_each(|(name, file)| match &file.tools {
+        Some(named) => known_tools(name, named, &tools),
+        None => Ok(()),
+    })
 }
 
 /// A link that logs one browser in.
@@ -317,7 +346,20 @@ fn tell(log: ServerLog, asked: &Serve, origins: &Origins, link: Option<&str>) ->
 
 #[cfg(test)]
 mod tests {
-    use super::origin;
+    use super::{address, origin};
+
+    #[test]
+    fn a_port_is_one_of_this_machine() {
+        let own = Ok("127.0.0.1:80".parse().unwrap());
+        assert_eq!(
+            ["80", "localhost:80", "127.0.0.1:80"].map(address),
+            [own.clone(), own.clone(), own]
+        );
+        assert_eq!(address("[::1]:80"), Ok("[::1]:80".parse().unwrap()));
+        for wrong in ["", "99999", "here:80", "127.0.0.1"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn an_address_is_a_scheme_and_a_host() {

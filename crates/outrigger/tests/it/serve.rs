@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 /// A server of a world, and a browser that is logged in.
 pub(crate) struct Served {
@@ -255,7 +256,17 @@ fn nobody_is_let_in_without_a_key_or_from_elsewhere() {
     assert_eq!(served.curl(&elsewhere, "/metrics").0, 200);
     let id = made["id"].as_str().unwrap();
     assert!(!served.world.ran(0, &["keys", "ls"]).stdout.contains(key));
+    let session = served.create("Go.");
+    let streams = ["/v1/updates".to_owned(), format!("/v1/sessions/{session}/stream")];
+    let mut open = streams.map(|path| {
+        let follow = ["--silent", "--no-buffer", "--max-time", "60", "--oauth2-bearer", key];
+        let mut curl = served.world.command("curl");
+        curl.args(follow).arg(format!("{}{path}", served.url)).stdout(Stdio::null());
+        curl.spawn().unwrap()
+    });
     served.world.ran(0, &["keys", "revoke", id]);
+    // What was open ends, although nothing comes in it.
+    open.iter_mut().for_each(|curl| assert_eq!(curl.wait().unwrap().code(), Some(0)));
     assert_eq!(served.curl(&["--oauth2-bearer", key], "/v1/server").0, 401);
     served.world.ran(4, &["keys", "revoke", id]);
 

@@ -66,6 +66,22 @@ fn base64(hex: &str) -> String {
 }
 
 #[test]
+fn a_server_does_not_begin_with_what_is_not_there() {
+    let world = World::new();
+    let (dir, script) = (world.dir("repo", &[]).display().to_string(), world.script(&[]));
+    let serve = ["serve", "--dir", &dir, "--script", &script, "--listen", "127.0.0.1:0"];
+    for (config, why) in [
+        ("[budget]\nprices = \"none.toml\"\n", "none.toml can't be read"),
+        ("[sandbox]\nread_only = [\"/nonexistent\"]\n", "/nonexistent, which can't be shown"),
+        ("[agents.a]\ntask = \"Go.\"\ntools = [\"exek\"]\n", "names the tool `exek`"),
+    ] {
+        world.configure(config);
+        let told = world.ran(2, &serve).stderr;
+        assert!(told.contains(why), "{told}");
+    }
+}
+
+#[test]
 fn an_agent_is_kept_in_versions_and_started() {
     let (served, _) = served(&[]);
     let definition = json!({
