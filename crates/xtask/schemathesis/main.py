@@ -20,7 +20,7 @@ LEFT_OUT = ("/v1/updates", "/v1/sessions/{id}/stream", "/v1/sandboxes/{id}/execs
 # schema is refused; and JSON has whole numbers with a fraction of zero, which serde refuses.
 UNCHECKED = "positive_data_acceptance"
 # What is refused where a request does not fit the schema: any of these says so.
-REFUSED = ["400", "401", "403", "404", "405", "409", "412", "413", "415", "428"]
+REFUSED = ["400", "401", "402", "403", "404", "405", "409", "412", "413", "415", "428"]
 SEED_S_MAX = 900
 
 
@@ -39,6 +39,7 @@ def configure(world, owned):
         "versions": ['"1"', '"2"', '"3"'],
         "hosts": ["api.example.com", "https://example.com/v1/*"],
         "numbers": [1, 2, 3, 4, 5, 6],
+        "accounts": ["user:nobody", "user:zoe"],
     }
     everywhere = {"path.exec": "execs", "path.effect": "numbers", "path.number": "numbers", "path.seq": "numbers", "query.path": "paths"}
     everywhere |= {"header.If-Match": "versions", "body.for[*]": "hosts"}
@@ -60,6 +61,8 @@ def configure(world, owned):
         ("POST", "/(cancel|rewind)$", {"path.id": "ended"}),
         ("POST", "^/v1/approvals/", {"path.id": "answered"}),
         ("DELETE", "^/v1/secrets/", {"path.name": "revoked"}),
+        # One that is stopped begins nothing any more.
+        ("PUT", "^/v1/budgets/", {"path.account": "accounts"}),
     ]
     kept = [*owned.sessions, *owned.asking]
     world.write("kept.json", json.dumps(dict(zip(kept, owned.ended))))
