@@ -24,6 +24,8 @@ pub const STREAM_RETRIES_MAX: usize = 2;
 pub const STREAM_RETRY_MS: u64 = 500;
 /// From the wish to end a connection until it is dropped.
 pub const CLOSE_MS_MAX: u64 = 1_000;
+/// Of the question how a program ended, whose connection did.
+pub const WHY_MS_MAX: u64 = 5_000;
 /// All that a program writes to its standard output while it is asked once.
 pub const PROGRAM_BYTES_MAX: u64 = 16 << 20;
 /// Sessions whose programs of one server live at once. In each session there is one of each

@@ -170,7 +170,7 @@ impl Program {
             return (None, None);
         }
         let asked = run(&*self.sandbox, (exec, "why"), (script::STATUS, &self.dir), &[]);
-        let policy = Duration::from_millis(limits::CLOSE_MS_MAX);
+        let policy = Duration::from_millis(limits::WHY_MS_MAX);
         let Ok(Ok(told)) = tokio::time::timeout(policy, asked).await else { return (None, None) };
         let text = String::from_utf8_lossy(&told.stdout);
         let (status, said) = text.split_once('\n').unwrap_or((&text, ""));

@@ -7,7 +7,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 
-const PEOPLE: &str = "[groups]\nauditor = ['person:abe']\n";
+/// The server's own machine is for who administers.
+const PEOPLE: &str = "[groups]\nauditor = ['person:abe']\nadmin = ['person:ada']\n";
 
 /// A host that answers everything, by its word.
 pub(crate) fn host() -> String {
