@@ -4,14 +4,42 @@
 //! a container without a record none at all.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
+use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
 use outrigger_sandbox::{Error, LifecycleState, ListedSandbox, SandboxId};
 
 use crate::engine::Engine;
 use crate::names::{self, Part};
 use crate::store::Disk;
 use crate::used::UsedSandboxes;
-use crate::{live, store};
+use crate::{limits, live, store};
+
+/// Containers as they are. The daemon notes a pause once more when it hears of it, and has one that
+/// this process let go on for paused until it has heard of that, too: so it is asked again.
+async fn containers(
+    engine: &Engine,
+    used: &UsedSandboxes,
+    labels: &[(&str, &str)],
+) -> Result<Vec<ContainerSummary>, Error> {
+    let goes_on = |container: &ContainerSummary| {
+        let id = container.labels.as_ref().and_then(|labels| labels.get(names::ID));
+        let id = id.and_then(|id| SandboxId::new(id.clone()).ok());
+        id.and_then(|id| used.gate(&id)).is_some_and(|gate| !gate.is_resting())
+    };
+    let is_late = |container: &ContainerSummary| {
+        container.state == Some(ContainerSummaryStateEnum::PAUSED) && goes_on(container)
+    };
+    let mut looks = 1;
+    loop {
+        let found = engine.containers(labels).await?;
+        if looks >= limits::LATE_LOOKS_MAX || !found.iter().any(is_late) {
+            return Ok(found);
+        }
+        tokio::time::sleep(Duration::from_millis(limits::PAUSE_PAUSE_MS)).await;
+        looks += 1;
+    }
+}
 
 /// See [`outrigger_sandbox::Backend::list`].
 pub(crate) async fn list(
@@ -20,7 +48,7 @@ pub(crate) async fn list(
 ) -> Result<Vec<ListedSandbox>, Error> {
     let kind = (names::KIND, "disk");
     let part = |part: Part| (names::PART, part.as_str());
-    let containers = engine.containers(&[kind, part(Part::Container)]).await?;
+    let containers = containers(engine, used, &[kind, part(Part::Container)]).await?;
     let records = engine.volumes(&[kind, part(Part::Record)]).await?;
     let mut living = HashMap::new();
     for container in containers {

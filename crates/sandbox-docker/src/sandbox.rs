@@ -70,7 +70,12 @@ impl Gate {
 
     /// Whether nothing is being asked of it, and it does not rest.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.requests.load(Ordering::SeqCst) == 0 && !self.resting.load(Ordering::SeqCst)
+        self.requests.load(Ordering::SeqCst) == 0 && !self.is_resting()
+    }
+
+    /// Whether it is paused until it is next used.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.resting.load(Ordering::SeqCst)
     }
 
     /// Whether it has been quiet for this long.

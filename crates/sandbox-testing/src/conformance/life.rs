@@ -45,14 +45,6 @@ where
     within(CHANGE, what, looking).await?
 }
 
-/// Waits for a state. Also for one that is there already: the daemon of Docker notes a pause a
-/// second time when it hears of it, and has a container for paused that runs until it has heard
-/// of the end, too.
-pub(super) async fn reaches(context: &Context, state: Option<LifecycleState>) -> Outcome {
-    let look = || async { Ok((context.state().await? == state).then_some(())) };
-    until(&format!("the state {state:?}"), look).await
-}
-
 /// Demands a certain kind of error.
 pub(super) fn refused<T: std::fmt::Debug>(
     what: &str,

@@ -1,6 +1,6 @@
 //! Suspension that keeps processes: they stop, and go on with the next command.
 
-use super::{a_while, is_absent, is_busy, reaches, refused, until};
+use super::{a_while, is_absent, is_busy, refused, until};
 use crate::conformance::case::cases;
 use crate::conformance::context::{Context, Outcome, ensure, same, soon};
 use outrigger_sandbox::{CreateOutcome, LifecycleState, SandboxId, Suspend};
@@ -39,7 +39,7 @@ async fn a_command_thaws_it(context: Context) -> Outcome {
     context.write("w", "f", b"kept").await?;
     context.suspend(Suspend::Frozen).await?;
     context.prints("a", "cat f", "kept").await?;
-    reaches(&context, Some(LifecycleState::Running)).await
+    same("state", context.state().await?, Some(LifecycleState::Running))
 }
 
 async fn create_thaws_it(context: Context) -> Outcome {
@@ -47,7 +47,7 @@ async fn create_thaws_it(context: Context) -> Outcome {
     let again = context.again().await?;
     same("began", again.sandbox.outcome(), CreateOutcome::Attached)?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())?;
-    reaches(&context, Some(LifecycleState::Running)).await?;
+    same("state", context.state().await?, Some(LifecycleState::Running))?;
     context.prints("a", "echo old handle", "old handle\n").await?;
     again.prints("b", "echo new handle", "new handle\n").await
 }

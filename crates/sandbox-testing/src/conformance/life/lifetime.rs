@@ -1,6 +1,6 @@
 //! What a backend does by itself when nobody asks for a sandbox for long.
 
-use super::{is_lost, reaches, refused};
+use super::{is_lost, refused, until};
 use crate::conformance::case::cases;
 use crate::conformance::context::{Context, Outcome, same, shell, soon};
 use outrigger_sandbox::{CreateOutcome, CreateSpec, End, LifecycleState, Lifetime, Suspend};
@@ -32,6 +32,11 @@ fn deepest(context: &Context) -> LifecycleState {
         Some(Suspend::Cold) => LifecycleState::Cold,
         Some(Suspend::Frozen) | None => LifecycleState::Frozen,
     }
+}
+
+async fn reaches(context: &Context, state: Option<LifecycleState>) -> Outcome {
+    let look = || async { Ok((context.state().await? == state).then_some(())) };
+    until(&format!("the state {state:?}"), look).await
 }
 
 async fn idle_is_suspended(context: Context) -> Outcome {

@@ -2,7 +2,7 @@
 
 use tokio::task::JoinSet;
 
-use super::{is_absent, is_busy, reaches, refused};
+use super::{is_absent, is_busy, refused};
 use crate::conformance::case::cases;
 use crate::conformance::context::{Context, Outcome, ensure, same};
 use outrigger_sandbox::{
@@ -87,7 +87,7 @@ async fn taken_at_once_is_one(context: Context) -> Outcome {
 async fn sandbox_goes_on(context: Context) -> Outcome {
     context.write("a", "f", b"x").await?;
     context.take("s").await?;
-    reaches(&context, Some(LifecycleState::Running)).await?;
+    same("state", context.state().await?, Some(LifecycleState::Running))?;
     let now = context.found().await?.ok_or("it is not found")?;
     same("generation", now.sandbox.generation(), context.sandbox.generation())?;
     now.holds("f", b"x").await?;
