@@ -37,7 +37,6 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::agents::known_tools;
 use crate::command::task;
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
@@ -309,11 +308,8 @@ async fn context(
 fn check(config: &Config) -> Outcome {
     config.read_only_is_there()?;
     drop(config.budget.prices_of("", true)?);
-    let tools = task::tools(config, "", Vec::new());
-    config.agents.all().iter().try_for_each(|(name, file)| match &file.tools {
-        Some(named) => known_tools(name, named, &tools),
-        None => Ok(()),
-    })
+    let mut agents = config.agents.all().iter();
+    agents.try_for_each(|(name, file)| agents::check_tools(name, file, config))
 }
 
 /// A link that logs one browser in.

@@ -142,11 +142,16 @@ fn problem(
     config: &Config,
     secrets: &[KeptSecret],
 ) -> Option<String> {
-    let unknown = definition.tools.as_ref().and_then(|named| {
-        let ours = task::tools(config, "", Vec::new());
-        agents::known_tools(name, named, &ours).err()
-    });
+    let unknown = check_tools(name, definition, config).err();
     unknown.map(|failure| failure.message).or_else(|| unsigned(definition, secrets))
+}
+
+/// Whether the tools are there that an agent names.
+pub(super) fn check_tools(name: &str, definition: &AgentFile, config: &Config) -> Outcome {
+    match &definition.tools {
+        Some(named) => agents::known_tools(name, named, &task::tools(config, "", Vec::new())),
+        None => Ok(()),
+    }
 }
 
 /// What stands in the way of its webhook.
