@@ -15,8 +15,8 @@ pub(crate) const GREET_PAUSE_MS: u64 = 20;
 pub(crate) const CREATE_ATTEMPTS_MAX: u32 = 40;
 /// From one such attempt to the next.
 pub(crate) const CREATE_PAUSE_MS: u64 = 50;
-/// Looks at a container that the daemon has for paused and this process let go on.
-pub(crate) const LATE_LOOKS_MAX: u32 = 20;
+/// For how long the daemon may have a container for paused that this process let go on.
+pub(crate) const LATE_MS: u64 = 2000;
 /// Attempts at pausing a container.
 pub(crate) const PAUSE_ATTEMPTS_MAX: u32 = 5;
 /// From one such attempt to the next.

@@ -16,28 +16,27 @@ use crate::used::UsedSandboxes;
 use crate::{limits, live, store};
 
 /// Containers as they are. The daemon notes a pause once more when it hears of it, and has one that
-/// this process let go on for paused until it has heard of that, too: so it is asked again.
+/// this process has just let go on for paused until it has heard of that, too: so it is asked again.
 async fn containers(
     engine: &Engine,
     used: &UsedSandboxes,
     labels: &[(&str, &str)],
 ) -> Result<Vec<ContainerSummary>, Error> {
-    let goes_on = |container: &ContainerSummary| {
+    let is_just_open = |container: &ContainerSummary| {
         let id = container.labels.as_ref().and_then(|labels| labels.get(names::ID));
         let id = id.and_then(|id| SandboxId::new(id.clone()).ok());
-        id.and_then(|id| used.gate(&id)).is_some_and(|gate| !gate.is_resting())
+        id.and_then(|id| used.gate(&id))
+            .is_some_and(|gate| gate.is_open_since_less_than(limits::LATE_MS))
     };
     let is_late = |container: &ContainerSummary| {
-        container.state == Some(ContainerSummaryStateEnum::PAUSED) && goes_on(container)
+        container.state == Some(ContainerSummaryStateEnum::PAUSED) && is_just_open(container)
     };
-    let mut looks = 1;
     loop {
         let found = engine.containers(labels).await?;
-        if looks >= limits::LATE_LOOKS_MAX || !found.iter().any(is_late) {
+        if !found.iter().any(is_late) {
             return Ok(found);
         }
         tokio::time::sleep(Duration::from_millis(limits::PAUSE_PAUSE_MS)).await;
-        looks += 1;
     }
 }
 

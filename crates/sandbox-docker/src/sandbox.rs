@@ -33,6 +33,7 @@ pub(crate) struct Gate {
     turn: Turn<()>,
     requests: AtomicUsize,
     used_ms: AtomicU64,
+    opened_ms: AtomicU64,
 }
 
 /// A request on its way, for as long as it is not dropped.
@@ -55,6 +56,7 @@ impl Gate {
             turn: Turn::new(()),
             requests: AtomicUsize::new(0),
             used_ms: AtomicU64::new(now_ms()),
+            opened_ms: AtomicU64::new(0),
         }
     }
 
@@ -70,12 +72,7 @@ impl Gate {
 
     /// Whether nothing is being asked of it, and it does not rest.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.requests.load(Ordering::SeqCst) == 0 && !self.is_resting()
-    }
-
-    /// Whether it is paused until it is next used.
-    pub(crate) fn is_resting(&self) -> bool {
-        self.resting.load(Ordering::SeqCst)
+        self.requests.load(Ordering::SeqCst) == 0 && !self.resting.load(Ordering::SeqCst)
     }
 
     /// Whether it has been quiet for this long.
@@ -91,8 +88,15 @@ impl Gate {
     /// Lets all of the container go on, once nobody copies its disk.
     pub(crate) async fn open(&self) -> Result<(), Error> {
         held::unpause(&self.engine, &self.id, &self.container).await?;
+        self.opened_ms.store(now_ms(), Ordering::SeqCst);
         self.resting.store(false, Ordering::SeqCst);
         Ok(())
+    }
+
+    /// Whether it goes on since less than this.
+    pub(crate) fn is_open_since_less_than(&self, ms: u64) -> bool {
+        let since_ms = now_ms().saturating_sub(self.opened_ms.load(Ordering::SeqCst));
+        !self.resting.load(Ordering::SeqCst) && since_ms < ms
     }
 
     /// Stops what commands left behind, and then all of the container. `Busy` while a
