@@ -45,6 +45,7 @@ mod otlp_collector;
 mod outside;
 mod patches;
 mod pictures;
+mod plain;
 mod policy;
 mod postgres;
 mod programs;

@@ -1,6 +1,7 @@
 //! `outrigger serve` with the real binary: who is let in, what an API client does with a
 //! session, and that nothing is lost when the server dies.
 
+use crate::plain;
 use crate::support::{Ran, Running, Turn, World, shell, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -65,6 +66,9 @@ impl Served {
 
     /// What a client of the system says and hears: status and body.
     pub(crate) fn curl(&self, args: &[&str], path: &str) -> (u16, String) {
+        if let Some(heard) = plain::ask(&self.url, args, path) {
+            return heard;
+        }
         let mut curl = self.world.command("curl");
         curl.args(["--silent", "--max-time", "30", "--write-out", "\n%{http_code}"]);
         let ran = Ran::of(curl.args(args).arg(format!("{}{path}", self.url)).output().unwrap());
