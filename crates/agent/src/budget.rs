@@ -200,6 +200,15 @@ impl Limit {
         Measure::ALL.into_iter().any(raised)
     }
 
+    /// Why nobody would ever be asked from `soft` on, if that lies above this limit.
+    #[must_use]
+    pub fn hides(self, soft: Self) -> Option<String> {
+        let is_above = |it: Measure| Some(soft.of(it)? > self.of(it)?);
+        let hidden = Measure::ALL.into_iter().find(|it| is_above(*it) == Some(true))?;
+        let what = hidden.words();
+        Some(format!("the soft limit of {what} is above the limit: nobody would be asked"))
+    }
+
     /// This limit, and of what it says nothing the other one.
     #[must_use]
     pub fn or(self, other: Self) -> Self {

@@ -5,7 +5,7 @@ use outrigger_engine::{
     Engine, Feed, MemoryService, OutsideServer, Parts, SandboxConfig, ServedTrees, SystemClock,
 };
 use outrigger_policy::Scope;
-use outrigger_sandbox::{Backend, CreateSpec, Networks};
+use outrigger_sandbox::{Backend, Capabilities, CreateSpec, Networks};
 use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native, SpawnerLauncher, is_of_project};
 use outrigger_store::entries::{Entries, Reviews};
@@ -164,8 +164,26 @@ pub(crate) async fn backends(
             };
             vacant.insert(opened);
         }
+        if served.is_some() {
+            isolates(sandbox, backends.by_name[&sandbox.backend].capabilities())?;
+        }
     }
     Ok(backends)
+}
+
+/// Whether a backend isolates as the configuration demands of a sandbox.
+pub(crate) fn isolates(sandbox: &Sandbox, offered: &Capabilities) -> Outcome {
+    let least = sandbox.spec.isolation_min;
+    if offered.isolation >= least {
+        return Ok(());
+    }
+    let (name, backend, isolation) = (&sandbox.name, &offered.backend, offered.isolation);
+    let text = format!(
+        "the sandbox `{name}` accepts no isolation below `{least}`, and `{backend}` offers `{isolation}` on this machine"
+    );
+    Err(Failure::new(Kind::SandboxUnavailable, text).hint(format!(
+        "Fix what `outrigger doctor` misses, or set its `isolation_min` to `{isolation}`."
+    )))
 }
 
 /// The native backend. Its list of readable directories holds for all its sandboxes.

@@ -50,7 +50,15 @@ impl Paths {
         };
         let named = config.is_some();
         let config_places: Vec<PathBuf> = match config {
-            Some(file) => vec![file],
+            // Also where the verb needs nothing of it: what is named is meant.
+            Some(file) => match file.metadata() {
+                Ok(_) => vec![file],
+                Err(error) => {
+                    let text =
+                        format!("the configuration {} can't be read: {error}", file.display());
+                    return Err(Failure::new(Kind::Usage, text));
+                }
+            },
             None => [Some(PathBuf::from("/etc")), xdg("XDG_CONFIG_HOME", ".config")]
                 .into_iter()
                 .flatten()

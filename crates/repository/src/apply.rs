@@ -37,7 +37,7 @@ enum PathState {
 /// Checks every file first: nothing is written if one of them is a hazard that nobody
 /// accepts, is not as it was when the session began, or would not stay within the directory.
 /// Deletions come first, so that a file can take the place of a directory and the other way
-/// round.
+/// round. What is already as it is to be stays untouched.
 ///
 /// # Errors
 /// If nothing was written, why; or which file could not be.
@@ -51,7 +51,7 @@ pub fn apply(dir: &Path, changes: &[Change], accept: Accept) -> Result<(), Error
     let (removed, written): (Vec<&Change>, Vec<&Change>) =
         changes.iter().partition(|change| change.after.is_none());
     let paths: BTreeSet<&str> = removed.iter().map(|change| change.path.as_str()).collect();
-    let mut changed = Vec::new();
+    let (mut changed, mut there) = (Vec::new(), BTreeSet::new());
     for change in changes {
         let found = if is_beneath_removed(dir, &change.path, &paths)? {
             PathState::Nothing
@@ -59,14 +59,18 @@ pub fn apply(dir: &Path, changes: &[Change], accept: Accept) -> Result<(), Error
             find(dir, change)?
         };
         let emptied = || change.before.is_none() && empties(dir, &change.path, &paths);
-        if !found.is(change.before.as_ref()) && !found.is(change.after.as_ref()) && !emptied() {
+        if found.is(change.after.as_ref()) {
+            there.insert(change.path.as_str());
+        } else if !found.is(change.before.as_ref()) && !emptied() {
             changed.push(change.path.clone());
         }
     }
     if !changed.is_empty() {
         return Err(Error::Changed(changed));
     }
-    for change in removed.into_iter().chain(written) {
+    // What has it already keeps its time, by which builds know what is new.
+    let missing = |change: &&Change| !there.contains(change.path.as_str());
+    for change in removed.into_iter().chain(written.into_iter().filter(missing)) {
         write(dir, change).map_err(|source| Error::Write { path: change.path.clone(), source })?;
     }
     Ok(())

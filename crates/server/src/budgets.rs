@@ -107,6 +107,9 @@ fn changes(said: &SetAccount, by: &str, at_ms: u64) -> Result<Vec<TermsChange>, 
         period: said.period.map(convert::period),
         stopped: None,
     };
+    if let Some(why) = terms.limit.hides(terms.soft) {
+        return Err(wrong(why));
+    }
     let mut changes = Vec::new();
     if said.clear {
         changes.push(TermsChange::Clear);

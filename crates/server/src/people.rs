@@ -39,7 +39,13 @@ pub(crate) async fn share(
         let text = format!("`with`: `{}` is not person:NAME, group:NAME or org:NAME", asked.with);
         RequestError::new(ProblemCode::InvalidRequest, text)
     })?;
+    let ours = Principal::Organisation(server.parts.host.directory()?.organisation);
     let state = server.parts.engine.state(&session).await?;
+    let is_elsewhere = matches!(with, Principal::Organisation(_)) && with != ours;
+    if is_elsewhere && !state.shares().contains_key(&asked.with) {
+        let text = format!("`with`: there is no `{with}` here: everybody is `{ours}`");
+        return Err(RequestError::new(ProblemCode::InvalidRequest, text));
+    }
     if state.shares().len() >= limits::SHARES_MAX && !state.shares().contains_key(&asked.with) {
         let text = format!("a session is shared with at most {} names", limits::SHARES_MAX);
         return Err(RequestError::new(ProblemCode::Conflict, text)

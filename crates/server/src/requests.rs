@@ -17,6 +17,8 @@ use crate::observer::AnsweredRequest;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SESSIONS: &str = "/v1/sessions/";
+/// Why is told whoever runs the server, and has paths and names of it.
+const FAILED: &str = "the server can't do it by a fault of its own: its log says why";
 
 /// Gives a request its id, and tells of it once it is answered.
 pub(crate) async fn observe(
@@ -37,8 +39,10 @@ pub(crate) async fn observe(
     let mut fault = None;
     if let Some(mut problem) = extensions.remove::<ProblemDetails>() {
         problem.request_id = Some(id.clone());
+        if problem.code == ProblemCode::Internal {
+            fault = Some(std::mem::replace(&mut problem.detail, FAILED.to_owned()));
+        }
         *response.body_mut() = Body::from(serde_json::to_vec(&problem).unwrap_or_default());
-        fault = (problem.code == ProblemCode::Internal).then_some(problem.detail);
     }
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);

@@ -190,7 +190,8 @@ impl Engine {
             let places: Vec<String> = checkpoints.iter().map(|it| it.at.to_string()).collect();
             let why = match places[..] {
                 [] => "it has none yet: one is made when a turn ends".to_owned(),
-                _ => format!("its checkpoints are {}", places.join(", ")),
+                _ if at.is_some() => format!("its checkpoints are {}", places.join(", ")),
+                _ => format!("it stands at its first, {}", places[0]),
             };
             return Err(no_checkpoint(session, at, why));
         };
@@ -276,7 +277,7 @@ async fn end(handle: &SandboxHandle, before: &SandboxReady) -> Result<(), Sandbo
 }
 
 fn no_checkpoint(session: &SessionId, at: Option<Seq>, why: String) -> Error {
-    let place = at.map_or_else(|| "here".to_owned(), |at| format!("at {at}"));
+    let place = at.map_or_else(|| "to go to".to_owned(), |at| format!("at {at}"));
     Error::NoCheckpoint { session: session.clone(), place, why }
 }
 

@@ -146,6 +146,9 @@ impl Set {
         let soft = [None, self.soft_tokens, None, None, None];
         let soft = config::limit(soft, self.soft_dollars);
         let terms = Terms { limit, soft, period: self.per.map(Into::into), stopped: None };
+        if let Some(why) = limit.hides(soft) {
+            return Err(Failure::new(Kind::Usage, why));
+        }
         if terms == Terms::default() && !self.clear {
             return Err(Failure::new(Kind::Usage, "nothing was said that could be set")
                 .hint("For example `outrigger budget set user:local --dollars 20 --per month`."));

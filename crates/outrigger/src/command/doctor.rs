@@ -8,7 +8,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 use super::gc;
-use crate::config::Config;
+use crate::config::{BackendName, Config};
 use crate::exit::Outcome;
 use crate::flags::{Limits, Model, Output};
 use crate::paths::Paths;
@@ -67,12 +67,12 @@ pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
     }
     screen.note(Tone::Strong, "Sandbox");
     match &capabilities {
-        Ok(found) => sandbox(&screen, found),
+        Ok(found) => sandbox(&screen, found, (&config, BackendName::Native)),
         Err(error) => screen.note(Tone::Error, format!("  ✗ {error}")),
     }
     screen.note(Tone::Strong, "Docker");
     match &docker {
-        Ok(found) => sandbox(&screen, found.capabilities()),
+        Ok(found) => sandbox(&screen, found.capabilities(), (&config, BackendName::Docker)),
         // Nobody needs it who did not ask for it.
         Err(failure) => screen.note(Tone::Detail, format!("  – {}", inert(&failure.message))),
     }
@@ -235,11 +235,15 @@ fn tell_model(screen: &Screen, model: &Outcome<models::OpenedModel>) {
     }
 }
 
-fn sandbox(screen: &Screen, found: &Capabilities) {
+fn sandbox(screen: &Screen, found: &Capabilities, (config, name): (&Config, BackendName)) {
     let (backend, isolation) = (&found.backend, found.isolation);
     screen.note(Tone::Good, format!("  ✓ {backend}, isolation {isolation}"));
     for Layer { name, active, detail } in &found.layers {
         let (tone, mark) = if *active { (Tone::Good, "✓") } else { (Tone::Warning, "–") };
         screen.note(tone, format!("  {mark} {name}: {detail}"));
+    }
+    let configured = config.sandboxes.iter().filter(|sandbox| sandbox.backend == name);
+    for failure in configured.filter_map(|sandbox| compose::isolates(sandbox, found).err()) {
+        screen.note(Tone::Error, format!("  ✗ {}", inert(&failure.message)));
     }
 }

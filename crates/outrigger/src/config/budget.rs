@@ -180,6 +180,11 @@ impl Budget {
                 "A session's budget is for all of it; users and the organisation have one.",
             ));
         }
+        for level in [&session, &user, &organisation] {
+            if let Some(why) = level.limit().hides(level.soft()) {
+                return Err(Failure::new(Kind::Usage, format!("{}: {why}", path.display())));
+            }
+        }
         self.limit = session.limit().or(self.limit);
         self.soft = session.soft().or(self.soft);
         for (name, own, new) in
@@ -280,6 +285,7 @@ mod tests {
             "session = { dollars = -1 }",
             "session = { dollars = \"1\" }",
             "session = { tokens = 0 }",
+            "session = { dollars = 1, soft_dollars = 2 }",
         ] {
             assert!(layered(&[wrong]).is_err(), "{wrong}");
         }

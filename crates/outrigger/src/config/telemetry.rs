@@ -77,6 +77,11 @@ impl TelemetryFile {
                 "the headers with keys would be there to read on the way: name it with https",
             ));
         }
+        if let Some((name, unset)) = self.headers_env.iter().find(|(_, it)| variable(it).is_none())
+        {
+            let what = format!("its header `{name}` is in the variable {unset}, which is not set");
+            return Err(wrong(&what));
+        }
         let (headers_env, content) = (self.headers_env.clone(), self.content);
         Ok(Some(Collector { url, server, headers_env, content }))
     }
@@ -105,6 +110,8 @@ mod tests {
         assert_eq!(at(own, &[base, whole]), Ok(Some("https://t.example/x".to_owned())));
         let keyed = "endpoint = 'http://c.example'\nheaders_env = { a = 'A' }";
         assert!(at(keyed, &[]).unwrap_err().contains("telemetry.endpoint"));
+        let unset = at("endpoint = 'https://c.example'\nheaders_env = { a = 'A' }", &[]);
+        assert!(unset.unwrap_err().contains("the variable A, which is not set"));
         assert!(at("", &[(BASE_VARIABLE, "c.example")]).unwrap_err().contains(BASE_VARIABLE));
         let mut weak = file("endpoint = 'https://a'\nheaders_env = { a = 'A' }\ncontent = true");
         weak.absorb(file("endpoint = 'https://b'"));

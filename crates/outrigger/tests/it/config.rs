@@ -80,6 +80,22 @@ fn an_unknown_template_is_told_before_a_model_is_asked() {
 }
 
 #[test]
+fn isolation_that_this_machine_lacks_is_told_before_anything_begins() {
+    let world = World::new();
+    world.configure("[sandbox]\nisolation_min = \"gvisor\"\n");
+    let dir = world.dir("repo", &[]);
+    let (script, dir) = (world.script(&[]), dir.to_str().unwrap().to_owned());
+    for verb in [&["run", "x"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+        let args = [verb, &["--dir", &dir, "--script", &script]].concat();
+        let ran = world.ran(13, &args);
+        assert!(ran.stderr.contains("accepts no isolation below `gvisor`"), "{}", ran.stderr);
+    }
+    assert!(world.sessions().is_empty());
+    let told = world.ran(0, &["doctor"]).stdout;
+    assert!(told.contains("✗ the sandbox `main` accepts no isolation below"), "{told}");
+}
+
+#[test]
 fn what_expires_first_never_escalates() {
     for (escalate, expire, fits) in [(24, 72, true), (72, 72, false), (73, 72, false)] {
         let world = World::new();
@@ -105,12 +121,11 @@ fn a_named_file_is_read_instead_of_the_users() {
     world.ran(0, &["--config", own, "run", "--script", &script, "--dir", &dir, "a task"]);
     let opened = &world.events(&world.session())[0]["opened"];
     assert_eq!(opened["turn"]["steps_max"], 7);
-    let ran = world.ran(2, &["--config", "nowhere.toml", "doctor"]);
-    assert!(
-        ran.stderr.contains("nowhere.toml") && ran.stderr.contains("No such file"),
-        "{}",
-        ran.stderr
-    );
+    for verb in [&["doctor"][..], &["sessions", "ls"]] {
+        let ran = world.ran(2, &[&["--config", "nowhere.toml"], verb].concat());
+        let is_told = ["nowhere.toml", "No such file"].map(|text| ran.stderr.contains(text));
+        assert_eq!(is_told, [true, true], "{}", ran.stderr);
+    }
 }
 
 /// Asks where nobody listens, and gives what the session was opened with.

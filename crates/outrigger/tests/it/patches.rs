@@ -3,6 +3,7 @@
 use crate::support::{Ran, Turn, World, shell};
 use serde_json::json;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 const RULES: &str = "@id(\"ask\")\n@approvable(\"anyone\")\n\
@@ -35,7 +36,10 @@ fn what_was_changed_is_shown_and_applied_later() {
     assert_eq!(fs::read_to_string(world.path("repo/file")).unwrap(), "one\ntwo\n");
     assert_eq!(fs::read(world.path("repo/blob")).unwrap(), [0; 4000]);
     // Once more changes nothing, and a file that is not as it was is a conflict.
+    let written = || fs::metadata(world.path("repo/file")).unwrap().ino();
+    let before = written();
     world.ran(0, &["sessions", "apply", "it"]);
+    assert_eq!(written(), before, "it is not even touched");
     fs::write(world.path("repo/file"), "three\n").unwrap();
     let conflict = world.ran(5, &["sessions", "apply", "it", "--json"]).json();
     assert_eq!(conflict["error"]["code"], "conflict");

@@ -257,7 +257,7 @@ fn what_is_somebody_elses_is_seen_and_taken_away_by_their_roles() {
     // While the people can't be read nobody may do anything, and who balances is told.
     fs::write(&people, "nonsense").unwrap();
     let (status, told) = served.curl(&[], "/readyz");
-    assert!(status == 500 && told.contains("can't be read") && !told.contains("toml"), "{told}");
+    assert!(status == 500 && told.contains("its log says why") && !told.contains("toml"), "{told}");
     fs::write(&people, PEOPLE).unwrap();
     assert_eq!(served.curl(&[], "/readyz").0, 200);
     let ada = served.key("ada");
