@@ -51,6 +51,10 @@ pub(crate) enum WorkPlace {
 /// Confines this thread for good. Gives the places with who starts programs from now on.
 pub(crate) fn enter(paths: Paths, place: &WorkPlace) -> Outcome<Paths> {
     paths.prepare()?;
+    // A configuration that is written while this runs can be read if its directory is there.
+    if let [_, own] = paths.config_places() {
+        drop(own.parent().map(std::fs::create_dir_all));
+    }
     // What is not there is told by who needs it.
     let works_in = place.directories(&paths).unwrap_or_default();
     let supervisor = Supervisor::start(paths.data(), paths.named_config(), &works_in)?;

@@ -170,8 +170,7 @@ impl Conversation {
     pub(crate) fn line(&mut self, now_ms: u64, line: &str) -> Vec<Action> {
         self.now_ms = now_ms;
         let text = line.trim_end_matches(['\r', '\n']);
-        let chosen = self.chosen_by_word(text).or_else(|| self.chosen_for_host(text));
-        if let Some(actions) = chosen {
+        if let Some(actions) = self.chosen_by_word(text) {
             return actions;
         }
         self.editor.set(text);
@@ -261,8 +260,7 @@ impl Conversation {
             return self.interrupt();
         }
         self.leaving_until_ms = None;
-        let chosen = self.choose(key).or_else(|| self.choose_host(key));
-        if let Some(actions) = chosen {
+        if let Some(actions) = self.choose(key) {
             return actions;
         }
         match key {

@@ -178,6 +178,13 @@ impl Question {
         }
     }
 
+    /// Why what a person made of the arguments can't be any.
+    pub(crate) fn refuses(&self, draft: &str) -> Option<String> {
+        let amended = self.amended(draft);
+        let error = serde_json::from_str::<Map<String, Value>>(&amended).err()?;
+        Some(format!("the arguments are no JSON object: {error}"))
+    }
+
     /// The arguments with what a person made of them.
     pub(crate) fn amended(&self, draft: &str) -> String {
         let arguments = serde_json::from_str::<Map<String, Value>>(&self.given);

@@ -175,6 +175,16 @@ pub(crate) fn tree(dir: &Path) -> Outcome<WorkTree> {
     Ok(if is_plain { tree } else { WorkTree::alone(dir) })
 }
 
+/// What of any directory is nobody's work: what whoever asks ignores everywhere, and what is kept
+/// here, journals and disks.
+pub(crate) fn rules(paths: &Paths) -> Rules {
+    let rules = Rules::of_user();
+    match std::fs::canonicalize(paths.data()) {
+        Ok(data) => rules.without(data),
+        Err(_) => rules,
+    }
+}
+
 async fn archive(
     paths: &Paths,
     config: &Config,
@@ -186,13 +196,14 @@ async fn archive(
     let limits = Limits { bytes_max, files_max };
     // Folders are named from where the person works.
     let include: Vec<_> = config.include.iter().map(|it| tree.prefix.join(it)).collect();
+    let rules = rules(paths);
     let apart = config.dependencies && project::is_native(config);
     let packing = tokio::task::spawn_blocking(move || {
         let policy = match apart {
             true => DependencyPolicy::Apart(&include),
             false => DependencyPolicy::Content,
         };
-        outrigger_repository::pack(&tree.top, &scratch, &Rules::of_user(), limits, policy)
+        outrigger_repository::pack(&tree.top, &scratch, &rules, limits, policy)
     });
     packing.await.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))
 }

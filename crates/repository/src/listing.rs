@@ -76,6 +76,7 @@ pub(crate) fn list<'a>(
 /// The rules of the directories above. Who names a directory that is itself ignored by them
 /// means it all the same.
 fn from_above(top: &Path, below: &Path, git: Option<&Git>, user: &Rules) -> Result<Rules, Error> {
+    let user = user.clone().at(top);
     let mut rules = user.clone();
     if let Some(text) = git.map(Git::excludes).transpose()?.flatten() {
         rules.add_outer(&text);
@@ -90,7 +91,7 @@ fn from_above(top: &Path, below: &Path, git: Option<&Git>, user: &Rules) -> Resu
         }
         folder.push(part);
         if rules.leaves_out(&folder, true) {
-            return Ok(user.clone());
+            return Ok(user);
         }
     }
     Ok(rules)

@@ -20,6 +20,8 @@ pub struct Rules {
     folders: BTreeMap<PathBuf, Gitignore>,
     /// Of the top, and weaker than those of any folder; the stronger first.
     outer: Vec<Gitignore>,
+    /// What no rule brings back.
+    hidden: Option<PathBuf>,
 }
 
 impl Rules {
@@ -50,7 +52,20 @@ impl Rules {
     #[must_use]
     pub fn of_user() -> Self {
         let (global, _) = GitignoreBuilder::new("/").build_global();
-        Self { folders: BTreeMap::new(), outer: vec![global] }
+        Self { outer: vec![global], ..Self::default() }
+    }
+
+    /// These, and never the directory of this absolute path.
+    #[must_use]
+    pub fn without(self, hidden: PathBuf) -> Self {
+        Self { hidden: Some(hidden), ..self }
+    }
+
+    /// These for paths that begin at a directory.
+    pub(crate) fn at(mut self, top: &Path) -> Self {
+        let hidden = self.hidden.as_deref().and_then(|hidden| hidden.strip_prefix(top).ok());
+        self.hidden = hidden.map(|hidden| Path::new("/").join(hidden));
+        self
     }
 
     /// Takes the rules of a folder.
@@ -68,7 +83,8 @@ impl Rules {
     /// Whether a path is left out, if what is above it is not.
     pub(crate) fn leaves_out(&self, path: &Path, is_dir: bool) -> bool {
         let path = Path::new("/").join(path);
-        self.last_word(&path, |rules| rules.matched(&path, is_dir))
+        self.hidden.as_ref() == Some(&path)
+            || self.last_word(&path, |rules| rules.matched(&path, is_dir))
     }
 
     /// Whether a new file of that path is left out.
@@ -123,6 +139,10 @@ mod tests {
         ] {
             assert_eq!(rules.covers(path), covered, "{path}");
         }
+        rules.add(Path::new("part"), b"!data\n");
+        let rules = rules.without("/top/part/data".into()).at(Path::new("/top"));
+        assert!(rules.leaves_out(Path::new("part/data"), true));
+        assert!(!rules.leaves_out(Path::new("data"), true));
         assert!(rules.leaves_out(Path::new("target"), true));
         assert!(!rules.leaves_out(Path::new("target"), false));
         assert!(!rules.leaves_out(Path::new("target/debug"), true), "what is above it is asked");

@@ -13,7 +13,7 @@ use outrigger_agent::{SessionId, Spec, State};
 use outrigger_api::ReadObjects;
 use outrigger_engine::Engine;
 use outrigger_engine::workspace::{self, Changes};
-use outrigger_repository::{Change, Rules};
+use outrigger_repository::{Change, Hazard, Rules};
 use outrigger_sandbox::Sandbox;
 use std::fs;
 use std::path::Path;
@@ -99,9 +99,21 @@ impl Finish<'_> {
     }
 
     /// Keeps the patch.
-    pub(super) fn keep(&self, patch: &[u8]) -> Outcome {
+    pub(crate) fn keep(&self, patch: &[u8]) -> Outcome {
         let (paths, session, back) = (self.paths, self.session, self.back);
         Delivery { paths, session, back, source: None }.keep(patch).map(drop)
+    }
+
+    /// Takes the changes out and keeps them as a patch; `None` as for [`Self::changes`].
+    pub(crate) async fn take_patch(
+        &self,
+        state: &State,
+    ) -> Outcome<Option<(Vec<u8>, Vec<Hazard>)>> {
+        let Some(changes) = self.changes(state).await? else { return Ok(None) };
+        let hazards = outrigger_repository::hazards(None, &changes.changed);
+        let patch = outrigger_repository::patch(&changes.changed, &hazards);
+        self.keep(&patch)?;
+        Ok(Some((patch, hazards)))
     }
 
     /// Makes what was committed a branch. Nothing where nothing was.

@@ -38,7 +38,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::command::task;
-use crate::config::{BackendName, Config, ModelChoice};
+use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::flags::{Limits, Model, Net, Output};
 use crate::paths::Paths;
@@ -278,7 +278,7 @@ async fn context(
 ) -> Outcome<ServeContext> {
     let mut config = Config::load(paths.configs(), &asked.model, asked.limits)?;
     config.reach(&asked.net)?;
-    check(paths, &config)?;
+    check(&config)?;
     let model = models::choose(paths, &config.model).await?;
     let dir = std::fs::canonicalize(&asked.dir).map_err(|error| {
         Failure::new(Kind::NotFound, format!("{}: {error}", asked.dir.display()))
@@ -305,12 +305,7 @@ async fn context(
 
 /// Whether what the configuration names is there. Who begins the server can mend it, and who asks
 /// it for a session can't.
-fn check(paths: &Paths, config: &Config) -> Outcome {
-    // Docker may begin later than this server.
-    let mut native = config.sandboxes.iter().filter(|it| it.backend == BackendName::Native);
-    if let Ok(offered) = outrigger_sandbox_native::probe(&paths.sandboxes()) {
-        native.try_for_each(|sandbox| compose::isolates(sandbox, &offered))?;
-    }
+fn check(config: &Config) -> Outcome {
     config.read_only_is_there()?;
     drop(config.budget.prices_of("", true)?);
     let mut agents = config.agents.all().iter();

@@ -1,13 +1,15 @@
-//! How a question is answered in a conversation: by a key, or by a text that a key asks for.
+//! How a question is answered in a conversation: by a line that is one of its choices, or by a
+//! text that a choice asks for.
 //!
-//! Owns that no key answers that was meant for something else: one that comes as the question
-//! does, or while a text is being written, belongs to the text.
+//! Owns that nothing answers that was meant for something else: a letter may begin a message, and
+//! a line that is sent as the question comes was written before.
 
 use super::Conversation;
 use super::asked::{AskedQuestion, Expects};
 use super::exchange::{Action, note, print};
 use super::key::Key;
 use crate::limits;
+use crate::network::HostChoice;
 use crate::question::{Choice, Decision, Question};
 use crate::show::row::Row;
 use crate::show::{Line, Tone, diff_rows};
@@ -29,16 +31,28 @@ impl Conversation {
                 actions.push(Action::Answer(Box::new(question), Decision::Yes, Some(before)));
                 continue;
             }
-            actions.extend(print(shown(&question)));
             let since_ms = self.now_ms;
             self.asked.push_back(AskedQuestion {
                 question,
-                expects: Expects::Key,
+                expects: Expects::Choice,
                 since_ms,
+                is_shown: false,
                 left: false,
             });
         }
+        actions.extend(self.show_open());
         actions
+    }
+
+    /// Shows all of the question that is open, once it is its turn.
+    fn show_open(&mut self) -> Vec<Action> {
+        match self.asked.front_mut().filter(|asked| !asked.left && !asked.is_shown) {
+            Some(asked) => {
+                asked.is_shown = true;
+                print(shown(&asked.question))
+            }
+            None => Vec::new(),
+        }
     }
 
     /// Asks again what was left for later.
@@ -53,12 +67,14 @@ impl Conversation {
         self.asked.front().filter(|asked| !asked.left)
     }
 
-    /// What a key is to the question that is open; nothing if it belongs to the text.
+    /// What a key is to what is asked; nothing if it belongs to the text.
     pub(super) fn choose(&mut self, key: Key) -> Option<Vec<Action>> {
-        let asked = self.asked.front_mut().filter(|asked| !asked.left)?;
+        let Some(asked) = self.asked.front_mut().filter(|asked| !asked.left) else {
+            return if key == Key::Enter { self.choose_by_enter() } else { None };
+        };
         match (asked.expects, key) {
             (Expects::Reason | Expects::Instead, Key::Escape) => {
-                asked.expects = Expects::Key;
+                asked.expects = Expects::Choice;
                 self.editor.set("");
                 Some(Vec::new())
             }
@@ -67,26 +83,66 @@ impl Conversation {
                 Some(self.decide(decision))
             }
             (Expects::Instead, Key::Enter) => {
+                if let Some(why) = asked.question.refuses(self.editor.text()) {
+                    let text = format!("! {why}; mend it, or Esc goes back");
+                    return Some(note(Tone::Warning, &text));
+                }
                 let decision = Decision::Instead(self.editor.submit());
                 Some(self.decide(decision))
             }
-            (Expects::Key, Key::Escape) => Some(self.leave()),
-            (Expects::Key, Key::Char(char)) if self.editor.is_empty() => {
-                let at_once =
-                    self.now_ms.saturating_sub(asked.since_ms) < limits::QUESTION_GUARD_MS;
-                let choice = Choice::parse(char.encode_utf8(&mut [0; 4]));
-                let choice = choice.filter(|_| !at_once)?;
-                Some(self.chosen(choice))
-            }
+            (Expects::Choice, Key::Escape) => Some(self.leave()),
+            (Expects::Choice, Key::Enter) => self.choose_by_enter(),
             _ => None,
         }
     }
 
-    /// What a line is to the question that is open; nothing if it is something to say.
+    /// What Enter is to what is asked; nothing if what is written is something to say.
+    fn choose_by_enter(&mut self) -> Option<Vec<Action>> {
+        let question = self.open_question().map(|asked| asked.since_ms);
+        let since_ms = question.or_else(|| Some(self.open_host()?.since_ms))?;
+        if self.now_ms.saturating_sub(since_ms) < limits::QUESTION_GUARD_MS {
+            return None;
+        }
+        let word = self.editor.text().to_owned();
+        self.chosen_by_word(&word)
+    }
+
+    /// What a line is to what is asked; nothing if it is something to say.
     pub(super) fn chosen_by_word(&mut self, word: &str) -> Option<Vec<Action>> {
-        let expects = self.open_question()?.expects;
-        let choice = Choice::parse(word).filter(|_| expects == Expects::Key)?;
-        Some(self.chosen(choice))
+        let Some(asked) = self.open_question() else { return self.chosen_for_host(word) };
+        if asked.expects != Expects::Choice {
+            return None;
+        }
+        if let Some(choice) = Choice::parse(word) {
+            self.editor.set("");
+            return Some(self.chosen(choice));
+        }
+        let choices = asked.question.choices();
+        self.no_choice(word, &choices)
+    }
+
+    /// A single letter is nothing that anybody says.
+    pub(super) fn no_choice(&mut self, word: &str, choices: &str) -> Option<Vec<Action>> {
+        if word.trim().chars().count() != 1 {
+            return None;
+        }
+        self.editor.set("");
+        Some(note(Tone::Warning, &format!("! `{}` is none of: {choices}", word.trim())))
+    }
+
+    /// Whether anything is asked.
+    pub(super) fn is_asked(&self) -> bool {
+        self.open_question().is_some() || self.open_host().is_some()
+    }
+
+    /// Whether what is written answers what is asked.
+    pub(super) fn is_answer(&self) -> bool {
+        let word = self.editor.text();
+        match (self.open_question(), self.open_host()) {
+            (Some(asked), _) => asked.expects != Expects::Choice || Choice::parse(word).is_some(),
+            (None, Some(host)) => HostChoice::parse(word, &host.question).is_some(),
+            (None, None) => false,
+        }
     }
 
     fn chosen(&mut self, choice: Choice) -> Vec<Action> {
@@ -124,19 +180,23 @@ impl Conversation {
         // The next one was not looked at yet.
         let now_ms = self.now_ms;
         self.asked.iter_mut().for_each(|next| next.since_ms = now_ms);
-        vec![Action::Answer(Box::new(question), decision, None)]
+        let mut actions = vec![Action::Answer(Box::new(question), decision, None)];
+        actions.extend(self.show_open());
+        actions
     }
 
     /// Leaves it to the inbox.
     fn leave(&mut self) -> Vec<Action> {
         let Some(mut asked) = self.asked.pop_front() else { return Vec::new() };
-        asked.left = true;
+        (asked.left, asked.is_shown) = (true, false);
         let id = &asked.question.id;
         let text = format!(
             "! {id} waits in the inbox; Enter asks again, `outrigger approve {id}` answers elsewhere"
         );
         self.asked.push_back(asked);
-        note(Tone::Warning, &text)
+        let mut actions = note(Tone::Warning, &text);
+        actions.extend(self.show_open());
+        actions
     }
 
     /// What nobody answers for long is left.

@@ -10,6 +10,8 @@ pub(super) struct AskedQuestion {
     pub(super) question: Question,
     pub(super) expects: Expects,
     pub(super) since_ms: u64,
+    /// Whether all of it was shown.
+    pub(super) is_shown: bool,
     /// Whether it is left to the inbox.
     pub(super) left: bool,
 }
@@ -17,14 +19,14 @@ pub(super) struct AskedQuestion {
 /// What answers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expects {
-    Key,
+    Choice,
     Reason,
     Instead,
 }
 
 impl AskedQuestion {
     pub(super) fn back_to_choice(&mut self) {
-        self.expects = Expects::Key;
+        self.expects = Expects::Choice;
     }
 }
 

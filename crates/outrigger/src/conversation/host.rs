@@ -1,14 +1,10 @@
-//! Hosts that the sandbox asks for in a conversation, and the key that answers.
-//!
-//! Owns that no key answers that was meant for something else.
+//! Hosts that the sandbox asks for in a conversation, and the line that answers.
 
 use outrigger_engine::EgressQuestion;
 
 use super::Conversation;
 use super::asked::AskedHost;
 use super::exchange::{Action, print};
-use super::key::Key;
-use crate::limits;
 use crate::network::HostChoice;
 use crate::show::row::Row;
 use crate::show::{Line, Tone};
@@ -37,19 +33,14 @@ impl Conversation {
         self.hosts.first().filter(|_| self.open_question().is_none())
     }
 
-    /// What a key is to it; nothing if it belongs to the text.
-    pub(super) fn choose_host(&mut self, key: Key) -> Option<Vec<Action>> {
-        let Key::Char(char) = key else { return None };
-        let at_once = self.now_ms.saturating_sub(self.open_host()?.since_ms);
-        if at_once < limits::QUESTION_GUARD_MS || !self.editor.is_empty() {
-            return None;
-        }
-        self.chosen_for_host(char.encode_utf8(&mut [0; 4]))
-    }
-
     /// What a line is to it; nothing if it is something to say.
     pub(super) fn chosen_for_host(&mut self, word: &str) -> Option<Vec<Action>> {
-        let choice = HostChoice::parse(word, &self.open_host()?.question)?;
+        let question = &self.open_host()?.question;
+        let Some(choice) = HostChoice::parse(word, question) else {
+            let choices = HostChoice::shown(question);
+            return self.no_choice(word, choices);
+        };
+        self.editor.set("");
         let AskedHost { question, .. } = self.hosts.remove(0);
         // The next one was not looked at yet.
         let now_ms = self.now_ms;

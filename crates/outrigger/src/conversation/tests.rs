@@ -139,7 +139,7 @@ fn a_turn_from_what_is_said_to_the_answer() {
 }
 
 #[test]
-fn a_question_is_answered_by_a_key_that_was_meant_for_it() {
+fn a_question_is_answered_by_a_line_that_was_meant_for_it() {
     let mut play = Play::new();
     play.comes(Input::Working).types("y");
     play.comes(Input::Asked(vec![question(5, "make"), question(6, "make install")]));
@@ -149,16 +149,12 @@ fn a_question_is_answered_by_a_key_that_was_meant_for_it() {
         | ? execute: the rule commands-ask asks
         |   execute
         |   │ make
-        | 
-        | ? execute: the rule commands-ask asks
-        |   execute
-        |   │ make
         ~ … working · 1 s · Esc stops it
         ~ ? execute: the rule commands-ask asks
-        ~   answer when your text is sent or gone
+        ~   y yes · n no · a always in this session · e edit · w why…
         ~   and 1 more question after it
         ~>› yes
-        ~   Enter says it now · Tab says it after the turn · Esc sto…
+        ~   Enter answers
         -> Interrupt
         ~ … working · 2 s · Esc stops it
         ~ ? execute: the rule commands-ask asks
@@ -167,23 +163,34 @@ fn a_question_is_answered_by_a_key_that_was_meant_for_it() {
         ~>›
         ~   Ctrl-C again leaves; the session stays
     "#]]);
-    play.types("w").types("n").types("too loud").draws().key(Key::Enter);
-    play.comes(Input::Tick).types("e").draws().key(Key::Enter);
+    play.comes(Input::Tick).types("w").key(Key::Enter).types("n").draws().key(Key::Enter);
+    play.types("too loud").draws().key(Key::Enter);
+    play.comes(Input::Tick).types("e").key(Key::Enter).draws().key(Key::Enter);
     play.check(&expect![[r#"
         |   the rule commands-ask asks
         |     forbid (...)
-        ~ … working · 2 s · Esc stops it
+        ~ … working · 4 s · Esc stops it
+        ~ ? execute: the rule commands-ask asks
+        ~   y yes · n no · a always in this session · e edit · w why…
+        ~   and 1 more question after it
+        ~>› n
+        ~   Enter answers
+        ~ … working · 5 s · Esc stops it
         ~ ? execute: the rule commands-ask asks
         ~   no; why? The model is told. Enter for no reason, Esc goe…
         ~   and 1 more question after it
         ~>› too loud
-        ~   Enter says it now · Tab says it after the turn · Esc sto…
+        ~   Enter answers
         -> answer s.5 No("too loud") None
-        ~ … working · 4 s · Esc stops it
+        | 
+        | ? execute: the rule commands-ask asks
+        |   execute
+        |   │ make
+        ~ … working · 8 s · Esc stops it
         ~ ? execute: the rule commands-ask asks
         ~   what is to be done instead? Enter sends it, Esc goes back
         ~>› make install
-        ~   Enter says it now · Tab says it after the turn · Esc sto…
+        ~   Enter answers
         -> answer s.6 Instead("make install") None
     "#]]);
 }
@@ -191,7 +198,10 @@ fn a_question_is_answered_by_a_key_that_was_meant_for_it() {
 #[test]
 fn an_answer_that_stands_is_given_by_itself() {
     let mut play = Play::new();
-    play.comes(Input::Asked(vec![question(5, "make")])).comes(Input::Tick).types("a");
+    play.comes(Input::Asked(vec![question(5, "make")]))
+        .comes(Input::Tick)
+        .types("a")
+        .key(Key::Enter);
     play.comes(Input::Asked(Vec::new()));
     play.comes(Input::Asked(vec![question(9, "make"), question(10, "make install")]));
     play.check(&expect![[r#"
@@ -229,7 +239,7 @@ fn what_nobody_answers_waits_in_the_inbox() {
         ~ ? execute: the rule commands-ask asks
         ~   y yes · n no · a always in this session · e edit · w why…
         ~>›
-        ~   model · dir
+        ~   a letter and Enter answer
     "#]]);
 }
 
@@ -294,7 +304,7 @@ fn the_end_of_an_output_is_shown_and_all_of_it_on_a_key() {
 }
 
 #[test]
-fn a_host_is_asked_about_and_answered_by_a_key_that_was_meant_for_it() {
+fn a_host_is_asked_about_and_answered_by_a_line_that_was_meant_for_it() {
     let asks = |hosts: &[&str]| {
         let host = |words: &&str| outrigger_engine::EgressQuestion {
             sandbox: outrigger_sandbox::SandboxId::new("s.main").unwrap(),
@@ -303,29 +313,36 @@ fn a_host_is_asked_about_and_answered_by_a_key_that_was_meant_for_it() {
         Input::Hosts(hosts.iter().map(host).collect())
     };
     let mut play = Play::new();
-    play.comes(Input::Working).comes(asks(&["a.test", "b.test:8443"])).types("o").draws();
+    play.comes(Input::Working).comes(asks(&["a.test", "b.test:8443"])).types("or").draws();
     play.check(&expect![[r#"
         | ? a.test is to be reached:
         | ? b.test:8443 is to be reached:
         ~ … working · 1 s · Esc stops it
         ~ ? a.test is to be reached:
-        ~   answer when your text is sent or gone
-        ~>› o
+        ~   o once · s in this session · r always, as a rule · n no
+        ~>› or
         ~   Enter says it now · Tab says it after the turn · Esc sto…
     "#]]);
-    play.key(Key::Backspace).types("o").comes(asks(&["b.test:8443"])).draws();
+    play.key(Key::Backspace).draws().key(Key::Enter).comes(asks(&["b.test:8443"])).draws();
     play.check(&expect![[r#"
+        ~ … working · 2 s · Esc stops it
+        ~ ? a.test is to be reached:
+        ~   o once · s in this session · r always, as a rule · n no
+        ~>› o
+        ~   Enter answers
         -> AnswerHost(EgressQuestion { sandbox: SandboxId("s.main"), words: "a.test" }, Once)
-        ~ … working · 3 s · Esc stops it
+        ~ … working · 4 s · Esc stops it
         ~ ? b.test:8443 is to be reached:
         ~   o once · s in this session · r always, as a rule · n no
         ~>›
-        ~   model · dir
+        ~   a letter and Enter answer
     "#]]);
-    play.types("n").comes(asks(&[])).draws();
+    play.comes(Input::Tick).types("y").key(Key::Enter).types("n").key(Key::Enter);
+    play.comes(asks(&[])).draws();
     play.check(&expect![[r#"
+        | ! `y` is none of: o once · s in this session · r always, as a rule · n no
         -> AnswerHost(EgressQuestion { sandbox: SandboxId("s.main"), words: "b.test:8443" }, No)
-        ~ … working · 4 s · Esc stops it
+        ~ … working · 8 s · Esc stops it
         ~>›
         ~   model · dir
     "#]]);

@@ -78,8 +78,7 @@ impl Conversation {
         let strong = style(Tone::Warning);
         let title = Row::new(strong, &format!("? {}", asked.question.title()));
         let text = match asked.expects {
-            Expects::Key if self.editor.is_empty() => asked.question.choices(),
-            Expects::Key => "answer when your text is sent or gone".to_owned(),
+            Expects::Choice => asked.question.choices(),
             Expects::Reason => {
                 "no; why? The model is told. Enter for no reason, Esc goes back".to_owned()
             }
@@ -99,10 +98,7 @@ impl Conversation {
 
     fn host(&self) -> Vec<Row> {
         let Some(asked) = self.open_host() else { return Vec::new() };
-        let text = match self.editor.is_empty() {
-            true => HostChoice::shown(&asked.question),
-            false => "answer when your text is sent or gone",
-        };
+        let text = HostChoice::shown(&asked.question);
         let title = Row::new(style(Tone::Warning), &format!("? {}", asked.title));
         vec![title, Row::new(Style::new().bold(), &format!("  {text}"))]
     }
@@ -126,6 +122,10 @@ impl Conversation {
             "  Ctrl-C again leaves; the session stays".to_owned()
         } else if let Some(away) = &self.away {
             return Row::new(style(Tone::Warning), &format!("  ! {away}"));
+        } else if self.is_answer() {
+            "  Enter answers".to_owned()
+        } else if self.editor.is_empty() && self.is_asked() {
+            "  a letter and Enter answer".to_owned()
         } else if self.is_working() && !self.editor.is_empty() {
             "  Enter says it now · Tab says it after the turn · Esc stops the step".to_owned()
         } else {

@@ -187,8 +187,7 @@ text = "That is all."
     tmux.until("/help");
     tmux.say("Do it.", "y yes · n no · a always");
     tmux.press("w", "action == Action::\"execute\"");
-    tmux.keys(&["a"]);
-    tmux.until("│ echo two");
+    tmux.press("a", "│ echo two");
     tmux.press("n", "no; why?");
     tmux.say("one is enough", "● done\n  ");
     expect_file!["conversation/questions.txt"].assert_eq(&tmux.shown());

@@ -205,3 +205,20 @@ fn rules_forbid_requests_by_their_method_and_path() {
         assert_eq!(events.matches(text).count(), times, "{text}\n{events}");
     }
 }
+
+#[test]
+fn a_rule_is_written_where_no_configuration_was_and_holds_at_once() {
+    let world = World::new();
+    let script =
+        world.script(&[Turn(&[shell("curl -sS http://rule.test/x")]), Turn(&[shell("true")])]);
+    let line = format!("https_proxy=http://127.0.0.1:{} $O --script {script}", proxy());
+    let tmux = Tmux::new(&world, (120, 40), &line);
+    tmux.until("/help");
+    tmux.say("Go.", "? rule.test is to be reached");
+    tmux.press("r", "rule.test may be reached, and stands in");
+    tmux.until("[scripted] That is all.");
+    tmux.keys(&["C-d"]);
+    assert_eq!(tmux.ended(), 0);
+    let text = fs::read_to_string(world.path("config/outrigger/config.toml")).unwrap();
+    assert!(text.contains("network = [\"rule.test\"]"), "{text}");
+}

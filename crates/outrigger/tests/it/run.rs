@@ -339,6 +339,18 @@ fn a_directory_without_git_is_copied_but_for_what_it_ignores() {
 }
 
 #[test]
+fn what_is_kept_here_goes_into_no_sandbox() {
+    let world = World::new();
+    let above = world.dir("", &[("file", b"one\n")]);
+    for _ in 0..2 {
+        let look = Turn(&[shell("cat file; find . -name 'journal*' -o -name harness")]);
+        run_in(&world, &above, &[look], &[]).expect(0);
+        assert_eq!(outputs(&world, &world.session()), ["one"]);
+        world.ran(0, &["rm", &world.session()]);
+    }
+}
+
+#[test]
 fn a_part_of_a_repository_is_copied_as_git_has_it() {
     let world = World::new();
     let files: [(&str, &[u8]); 5] = [

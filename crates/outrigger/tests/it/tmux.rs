@@ -3,8 +3,12 @@
 use std::fs::OpenOptions;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use crate::support::{OUTRIGGER, Ran, World, until};
+
+/// So long a line that is sent after a question came is no answer.
+const GUARD: Duration = Duration::from_millis(500);
 
 /// Looks at what has become of it, ten milliseconds apart.
 const LOOKS_BETWEEN_KEYS: usize = 60;
@@ -64,19 +68,12 @@ impl<'a> Tmux<'a> {
         self.ask(&["send-keys", "-l", text]);
     }
 
-    /// Presses a key until it was taken as an answer. One that comes with the question belongs to
-    /// the text.
+    /// Answers what is asked. An answer that is sent with the question would be a message.
     pub(crate) fn press(&self, key: &str, then: &str) {
-        let typed = format!("› {key}\n");
-        loop {
-            self.keys(&[key]);
-            let found = || Some(self.shown()).filter(|it| it.contains(then) || it.contains(&typed));
-            if until(then, found).contains(then) {
-                return;
-            }
-            self.keys(&["BSpace"]);
-            until("it is taken back", || (!self.shown().contains(&typed)).then_some(()));
-        }
+        self.until("a letter and Enter answer");
+        std::thread::sleep(GUARD); // poll: not a wait for anything, it is to be looked at
+        self.keys(&[key, "Enter"]);
+        self.until(then);
     }
 
     /// Says a text, and waits until something is shown.

@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use outrigger_agent::{Item, Message};
 use outrigger_engine::EgressQuestion;
-use outrigger_repository::{Accept, Change, Rules};
+use outrigger_repository::{Accept, Change};
 use std::path::Path;
 use std::rc::Rc;
 use tokio::task::JoinSet;
@@ -19,7 +19,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::network::HostChoice;
 use crate::show::row::Row;
 use crate::show::{self, Tone, count, inert};
-use crate::{limits, own_files, repository};
+use crate::{limits, own_files, repository, workspace};
 
 /// What a job came to.
 pub(super) enum JobEnd {
@@ -102,11 +102,10 @@ pub(super) fn look_for_last(context: Context) -> Job {
 
 /// The files of the directory.
 pub(super) fn files(context: Context) -> Job {
-    let (dir, max) = (context.dir, context.files_max);
+    let (dir, max, rules) = (context.dir, context.files_max, workspace::rules(&context.paths));
     let work = async move {
-        let listing = tokio::task::spawn_blocking(move || {
-            outrigger_repository::files(&dir, &Rules::of_user(), max)
-        });
+        let listing =
+            tokio::task::spawn_blocking(move || outrigger_repository::files(&dir, &rules, max));
         // Where it can't be read, the first message says why.
         listing.await.ok().and_then(Result::ok).unwrap_or_default()
     };

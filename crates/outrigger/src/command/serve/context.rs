@@ -49,10 +49,9 @@ impl ServeContext {
         state: &State,
     ) -> Outcome<TakenChanges> {
         let finish = self.finish(engine, session);
-        let Some(changes) = finish.changes(state).await? else { return self.kept(session) };
-        let hazards = outrigger_repository::hazards(None, &changes.changed);
-        let patch = outrigger_repository::patch(&changes.changed, &hazards);
-        finish.keep(&patch)?;
+        let Some((patch, hazards)) = finish.take_patch(state).await? else {
+            return self.kept(session);
+        };
         let warnings = show::warnings("", &hazards);
         Ok(TakenChanges { files: files(&patch), patch, warnings })
     }

@@ -7,24 +7,25 @@ use outrigger_store::LeasePurpose;
 use serde_json::json;
 use tokio::sync::Notify;
 
+use crate::command::finish::{Back, Finish};
 use crate::compose::{self, Store};
 use crate::config::Config;
-use crate::exit::{Failure, Kind, Outcome};
+use crate::exit::Outcome;
 use crate::flags::Output;
 use crate::paths::Paths;
 use crate::session;
 use crate::show::{self, Screen, Tone, inert};
 
 /// An engine that asks no model.
-async fn engine(paths: &Paths) -> Outcome<(Store, Engine)> {
+async fn engine(paths: &Paths) -> Outcome<(Config, Store, Engine)> {
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     let engine = compose::caretaker(paths, &config, &store).await?;
-    Ok((store, engine))
+    Ok((config, store, engine))
 }
 
 pub(crate) async fn list(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
-    let (store, engine) = engine(paths).await?;
+    let (_, store, engine) = engine(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let all = engine.checkpoints(&session).await?;
     print(&session, &all.iter().map(line).collect::<Vec<_>>(), output)
@@ -96,7 +97,7 @@ pub(crate) async fn fork(
     at: Option<u64>,
     output: Output,
 ) -> Outcome<u8> {
-    let (store, engine) = engine(paths).await?;
+    let (_, store, engine) = engine(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let mut screen = Screen::new(output);
     let fork = session::new_id();
@@ -123,7 +124,7 @@ pub(crate) async fn rewind(
     to: Option<u64>,
     output: Output,
 ) -> Outcome<u8> {
-    let (store, engine) = engine(paths).await?;
+    let (config, store, engine) = engine(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let Some(_lease) = store.database.lease(&session, LeasePurpose::Drive).await? else {
         return Err(session::held(&session));
@@ -137,14 +138,7 @@ pub(crate) async fn rewind(
     let screen = Screen::new(output);
     let (checkpoint, warnings) = engine.rewind(&session, to.map(Seq), session::WHO).await?;
     warnings.iter().for_each(|warning| screen.note(Tone::Warning, told(warning)));
-    // It is of files that are not there any more; the next turn makes another one.
-    let patch = paths.patch(session.as_str());
-    if let Err(error) = std::fs::remove_file(&patch)
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        let message = format!("{}: {error}", patch.display());
-        return Err(Failure::new(Kind::Storage, message).hint("Remove it; the rewind is done."));
-    }
+    keep_patch(paths, (&config, &store, &engine), &session, &screen).await?;
     screen.note(
         Tone::Good,
         format!("● session {session} stands where it stood at {}", checkpoint.at),
@@ -154,6 +148,26 @@ pub(crate) async fn rewind(
         show::line(&json!({ "type": "rewound", "session": name, "to": at }))?;
     }
     Ok(0)
+}
+
+/// The patch is of files that are not there any more: of those that are now another one is kept.
+async fn keep_patch(
+    paths: &Paths,
+    (config, store, engine): (&Config, &Store, &Engine),
+    session: &SessionId,
+    screen: &Screen,
+) -> Outcome {
+    let (back, retention_ms) = (Back::Patch, config.retention_ms());
+    let finish =
+        Finish { paths, store, engine, session, back, retention_ms, notify: &config.notify };
+    finish.keep(&[])?;
+    let state = engine.state(session).await?;
+    // Why not is noted for whoever looks at the changes.
+    if let Err(failure) = finish.take_patch(&state).await {
+        screen.note(Tone::Warning, format!("! {}", failure.message));
+    }
+    finish.tidy(screen).await;
+    Ok(())
 }
 
 fn told(warning: &Warning) -> String {
