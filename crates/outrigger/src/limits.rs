@@ -216,6 +216,8 @@ pub(crate) const TAIL_ROWS: usize = 5;
 pub(crate) const OPEN_TEXT_BYTES_MAX: usize = 64 << 10;
 /// Between two drawings of what is under way.
 pub(crate) const FRAME_MS: u64 = 16;
+/// How often a conversation in which nothing runs looks whether others said something.
+pub(crate) const TALK_LOOK_MS: u64 = 1_000;
 /// How long a question stands on a terminal before it is left to the inbox.
 pub(crate) const QUESTION_MS_MAX: u64 = 600_000;
 /// How long a key belongs to the text that may have been meant, after a question came.

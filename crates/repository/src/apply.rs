@@ -76,6 +76,15 @@ pub fn apply(dir: &Path, changes: &[Change], accept: Accept) -> Result<(), Error
     Ok(())
 }
 
+/// How many of the changes a directory has already.
+#[must_use]
+pub fn already_there(dir: &Path, changes: &[Change]) -> usize {
+    let Ok(dir) = Dir::open(dir) else { return 0 };
+    let is_there =
+        |change: &&Change| find(&dir, change).is_ok_and(|found| found.is(change.after.as_ref()));
+    changes.iter().filter(is_there).count()
+}
+
 impl PathState {
     fn is(&self, file: Option<&File>) -> bool {
         match (self, file) {

@@ -26,6 +26,7 @@ impl Place {
             fs::write(place.path(file), "secret").unwrap();
         }
         fs::write(place.path("work/there"), "mine").unwrap();
+        fs::write(place.path("none.toml"), "").unwrap();
         for link in ["home/keys", "home/notes/keys"] {
             std::os::unix::fs::symlink(place.path("home/.ssh/id"), place.path(link)).unwrap();
         }

@@ -373,6 +373,20 @@ text = "That is all."
     assert!(shown.contains("› Wait."), "{shown}");
 }
 
+#[test]
+fn what_is_said_elsewhere_is_heard_where_nothing_runs() {
+    let world = world(TURNS);
+    let tmux = Tmux::new(&world, (80, 40), CONVERSE);
+    one_turn(&tmux);
+    let session = world.session();
+    let told = world.ran(0, &["stop", &session]).stderr;
+    assert!(told.contains("does not run"), "{told}");
+    world.ran(0, &["sessions", "say", &session, "And again?"]);
+    tmux.until("Once more: one file.");
+    tmux.keys(&["C-d"]);
+    assert_eq!(tmux.ended(), 0);
+}
+
 /// From what is typed to what is shown, and five megabytes of output in between. The figures are
 /// for a debug build on a loaded machine; docs/design/026-a-conversation.md has the others.
 #[test]

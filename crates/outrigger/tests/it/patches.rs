@@ -38,7 +38,10 @@ fn what_was_changed_is_shown_and_applied_later() {
     // Once more changes nothing, and a file that is not as it was is a conflict.
     let written = || fs::metadata(world.path("repo/file")).unwrap().ino();
     let before = written();
-    world.ran(0, &["sessions", "apply", "it"]);
+    let told = world.ran(0, &["sessions", "apply", "it"]).stderr;
+    assert!(told.contains("has all of it already"), "{told}");
+    let told = world.run(&["sessions", "say", "it", "More."]).stderr;
+    assert!(told.contains("has all of it already") && !told.contains("git -C"), "{told}");
     assert_eq!(written(), before, "it is not even touched");
     fs::write(world.path("repo/file"), "three\n").unwrap();
     let conflict = world.ran(5, &["sessions", "apply", "it", "--json"]).json();

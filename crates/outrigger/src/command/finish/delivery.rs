@@ -125,6 +125,7 @@ impl Delivery<'_> {
         if let (Some(accept), Some(changes), Some(dir)) = (accept, changes, source) {
             own_files::stay_untouched(self.paths, dir, changes)?;
             let accept = accepted(accept, hazards, screen).await?;
+            let there = outrigger_repository::already_there(dir, changes);
             outrigger_repository::apply(dir, changes, accept).map_err(|error| {
                 let failure = repository::failed(dir, &error);
                 match (kept, error) {
@@ -142,8 +143,14 @@ impl Delivery<'_> {
                 screen.note(Tone::Plain, format!("session {} changed nothing", self.session));
             }
             if !changes.is_empty() {
-                let files = show::count(changes.len() as u64, "file");
-                screen.note(Tone::Good, format!("● {files} written back to {}", dir.display()));
+                let text = match (changes.len() - there) as u64 {
+                    0 => format!("● {} has all of it already", dir.display()),
+                    new => {
+                        let files = show::count(new, "file");
+                        format!("● {files} written back to {}", dir.display())
+                    }
+                };
+                screen.note(Tone::Good, text);
             }
             return Ok(GivenBack::Files);
         }
@@ -158,21 +165,34 @@ impl Delivery<'_> {
             if self.back != Back::Patch && !now && !(is_branch && changes.is_some()) {
                 screen.note(Tone::Warning, format!("! {}", self.unwritten(state)));
             }
-            if can_be_accepted(hazards) {
-                let by_hand = apply_by_hand(dir, path);
-                screen.note(Tone::Detail, format!("apply it with: {by_hand}"));
-                if !now {
-                    let ours = format!("or: outrigger sessions apply {}", self.session);
-                    screen.note(Tone::Detail, ours);
-                }
-            } else {
-                let text = "! don't apply this patch as it is: it has what is never written back";
-                screen.note(Tone::Warning, text);
-            }
+            self.tell_how(work, (path, dir), screen);
         }
         match self.back {
             Back::Now(_) => Err(Failure::new(Kind::Conflict, self.unwritten(state))),
             Back::Patch | Back::Apply(_) | Back::Branch => Ok(GivenBack::Nothing),
+        }
+    }
+
+    /// Says how a person writes the changes back.
+    fn tell_how(&self, work: &Work, (patch, dir): (&Path, &Path), screen: &Screen) {
+        if !can_be_accepted(&work.hazards) {
+            let text = "! don't apply this patch as it is: it has what is never written back";
+            return screen.note(Tone::Warning, text);
+        }
+        let changes = work.changes.as_deref().unwrap_or_default();
+        let ours = format!("outrigger sessions apply {}", self.session);
+        let text = match outrigger_repository::already_there(dir, changes) {
+            0 => format!("apply it with: {}", apply_by_hand(dir, patch)),
+            all if all == changes.len() => {
+                let text = format!("{} has all of it already", dir.display());
+                return screen.note(Tone::Detail, text);
+            }
+            // As a whole it fits no more.
+            _ => return screen.note(Tone::Detail, format!("the rest comes with: {ours}")),
+        };
+        screen.note(Tone::Detail, text);
+        if !matches!(self.back, Back::Now(_)) {
+            screen.note(Tone::Detail, format!("or: {ours}"));
         }
     }
 

@@ -83,16 +83,18 @@ async fn one(paths: &Paths, config: &Config, store: &Store, session: &SessionId)
         outrigger_engine::drive(&engine, session, &Notify::new()).await?;
         return Ok(true);
     }
-    // One that takes its changes out has nothing to stop any more, and ends by itself.
-    let in_turn = session::fold(&*store.journal, session).await?.in_turn();
-    if in_turn {
-        compose::clerk(paths, config, store)?.interrupt(session, session::WHO).await?;
+    let in_turn = async || Outcome::Ok(session::fold(&*store.journal, session).await?.in_turn());
+    if !in_turn().await? {
+        // It takes its changes out, or waits in a conversation for what is said next.
+        return Ok(false);
     }
+    compose::clerk(paths, config, store)?.interrupt(session, session::WHO).await?;
     for _ in 0..limits::STOP_MS_MAX / limits::FOLLOW_POLL_MS {
         if !store.database.is_leased(session).await? {
-            return Ok(in_turn);
+            return Ok(true);
         }
         tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
     }
-    Err(still_runs(session))
+    // A conversation keeps it.
+    if in_turn().await? { Err(still_runs(session)) } else { Ok(true) }
 }

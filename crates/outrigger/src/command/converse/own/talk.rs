@@ -6,8 +6,10 @@ use outrigger_engine::{EmbeddedHost, Error, Host, Notice};
 use outrigger_store::{Lease, load_all};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 
 use super::sessions::OwnSessions;
 use super::work::OwnWork;
@@ -18,8 +20,8 @@ use crate::command::task::OpenedTask;
 use crate::conversation::Input;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::question::{Decision, Question};
-use crate::session;
 use crate::show::Tone;
+use crate::{limits, session};
 
 /// A session of this machine that is talked with.
 pub(super) struct OwnTalk {
@@ -30,6 +32,8 @@ pub(super) struct OwnTalk {
     /// Whether it was not heard yet that it waits.
     driven: bool,
     came: Option<OwnNotice>,
+    /// When it is looked next whether another process wrote something.
+    look_at: Instant,
     _lease: Option<Rc<Lease>>,
 }
 
@@ -38,6 +42,8 @@ pub(super) struct OwnTalk {
 enum OwnNotice {
     Notice(Result<(SessionId, Notice), RecvError>),
     Parked(Result<Park, Arc<Error>>),
+    /// It is time to look whether another process wrote something.
+    Look,
 }
 
 impl OwnTalk {
@@ -56,7 +62,8 @@ impl OwnTalk {
         work.lease = lease.as_ref().map(Rc::downgrade).unwrap_or_default();
         let (host, notices) = (EmbeddedHost::new(work.engine.clone()), work.engine.feed().listen());
         let work = Rc::new(work);
-        Self { work, host, notices, shown, driven: false, came: None, _lease: lease }
+        let look_at = Instant::now();
+        Self { work, host, notices, shown, driven: false, came: None, look_at, _lease: lease }
     }
 
     /// Goes on until it waits.
@@ -114,6 +121,20 @@ impl OwnTalk {
         })
     }
 
+    /// What another process wrote while nothing ran here: it may be something said.
+    async fn looked(&mut self) -> Outcome<Vec<Input>> {
+        self.look_at = Instant::now() + Duration::from_millis(limits::TALK_LOOK_MS);
+        // What is done here with its sandboxes writes as well, and is waited for.
+        let sandboxes = Arc::clone(&self.work.sandboxes);
+        let Ok(_alone) = sandboxes.try_lock() else { return Ok(Vec::new()) };
+        let mut inputs = self.missed().await?;
+        if !inputs.is_empty() && self.work.state().await?.in_turn() {
+            inputs.insert(0, Input::Working);
+            self.drive()?;
+        }
+        Ok(inputs)
+    }
+
     /// What the journal has beyond what was shown.
     async fn missed(&mut self) -> Outcome<Vec<Input>> {
         let OwnWork { store, session, .. } = &*self.work;
@@ -160,6 +181,7 @@ impl Talk for OwnTalk {
             biased;
             notice = self.notices.recv() => OwnNotice::Notice(notice),
             park = self.host.parked(&self.work.session), if self.driven => OwnNotice::Parked(park),
+            () = tokio::time::sleep_until(self.look_at), if !self.driven => OwnNotice::Look,
         };
         self.came = Some(came);
     }
@@ -168,6 +190,7 @@ impl Talk for OwnTalk {
         match self.came.take() {
             None => Ok(Vec::new()),
             Some(OwnNotice::Notice(notice)) => self.noticed(notice).await,
+            Some(OwnNotice::Look) => self.looked().await,
             Some(OwnNotice::Parked(park)) => {
                 self.driven = false;
                 let park = park.map_err(|error| Failure::from(&*error))?;
