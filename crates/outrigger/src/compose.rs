@@ -134,6 +134,14 @@ impl Backends {
         self.by_name.remove(&name)
     }
 
+    /// Whether each isolates as the configuration demands of its sandboxes.
+    pub(crate) fn isolate(&self, config: &Config) -> Outcome {
+        config.sandboxes.iter().try_for_each(|sandbox| match self.get(sandbox.backend) {
+            Some(backend) => isolates(sandbox, backend.capabilities()),
+            None => Ok(()),
+        })
+    }
+
     pub(crate) fn values(&self) -> impl Iterator<Item = &Arc<dyn Backend>> {
         self.by_name.values()
     }
@@ -163,9 +171,6 @@ pub(crate) async fn backends(
                 }
             };
             vacant.insert(opened);
-        }
-        if served.is_some() {
-            isolates(sandbox, backends.by_name[&sandbox.backend].capabilities())?;
         }
     }
     Ok(backends)
@@ -264,7 +269,8 @@ pub(crate) async fn templates_are_there(paths: &Paths, config: &Config) -> Outco
     Ok(())
 }
 
-/// An engine with everything that it needs. Wrong rules are an error before anything is done.
+/// An engine with everything that it needs. Wrong rules are an error before anything is done, and
+/// so are backends that isolate less than the configuration demands.
 pub(crate) fn engine(
     paths: &Paths,
     config: &Config,
@@ -273,6 +279,7 @@ pub(crate) fn engine(
     backends: &Backends,
     servers: Servers,
 ) -> Outcome<Engine> {
+    backends.isolate(config)?;
     let site = |sandbox: &Sandbox| {
         let backend = Arc::clone(backends.get(sandbox.backend)?);
         let served = MOUNTS.map(str::to_owned).to_vec();

@@ -37,11 +37,11 @@ enum PathState {
 /// Checks every file first: nothing is written if one of them is a hazard that nobody
 /// accepts, is not as it was when the session began, or would not stay within the directory.
 /// Deletions come first, so that a file can take the place of a directory and the other way
-/// round. What is already as it is to be stays untouched.
+/// round. What is already as it is to be stays untouched; gives how many were written.
 ///
 /// # Errors
 /// If nothing was written, why; or which file could not be.
-pub fn apply(dir: &Path, changes: &[Change], accept: Accept) -> Result<(), Error> {
+pub fn apply(dir: &Path, changes: &[Change], accept: Accept) -> Result<usize, Error> {
     let dir = &Dir::open(dir).map_err(Error::directory(dir))?;
     let mut refused = hazards(Some(dir), changes);
     refused.retain(|it| it.grade == Grade::Refused || accept == Accept::Nothing);
@@ -73,7 +73,7 @@ pub fn apply(dir: &Path, changes: &[Change], accept: Accept) -> Result<(), Error
     for change in removed.into_iter().chain(written.into_iter().filter(missing)) {
         write(dir, change).map_err(|source| Error::Write { path: change.path.clone(), source })?;
     }
-    Ok(())
+    Ok(changes.len() - there.len())
 }
 
 /// How many of the changes a directory has already.

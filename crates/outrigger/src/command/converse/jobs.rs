@@ -255,7 +255,7 @@ async fn apply(context: Context, work: Option<Work>, hazards: Hazards) -> Outcom
 }
 
 fn write(dir: &Path, changes: &[Change], accept: Accept) -> Outcome {
-    outrigger_repository::apply(dir, changes, accept).map_err(|error| {
+    outrigger_repository::apply(dir, changes, accept).map(drop).map_err(|error| {
         let failure = repository::failed(dir, &error);
         match error {
             outrigger_repository::Error::Hazards(_) if accept == Accept::Nothing => {

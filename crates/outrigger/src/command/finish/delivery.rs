@@ -125,8 +125,7 @@ impl Delivery<'_> {
         if let (Some(accept), Some(changes), Some(dir)) = (accept, changes, source) {
             own_files::stay_untouched(self.paths, dir, changes)?;
             let accept = accepted(accept, hazards, screen).await?;
-            let there = outrigger_repository::already_there(dir, changes);
-            outrigger_repository::apply(dir, changes, accept).map_err(|error| {
+            let written = outrigger_repository::apply(dir, changes, accept).map_err(|error| {
                 let failure = repository::failed(dir, &error);
                 match (kept, error) {
                     // What was refused for safety is not to be done by hand instead.
@@ -143,7 +142,7 @@ impl Delivery<'_> {
                 screen.note(Tone::Plain, format!("session {} changed nothing", self.session));
             }
             if !changes.is_empty() {
-                let text = match (changes.len() - there) as u64 {
+                let text = match written as u64 {
                     0 => format!("● {} has all of it already", dir.display()),
                     new => {
                         let files = show::count(new, "file");
