@@ -4,8 +4,9 @@
 //! else, and no secret, because an address stands in configurations and environments. Must never
 //! change a database that is not ours.
 
-use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::str::FromStr;
+use std::{fmt, fs};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection};
@@ -55,7 +56,14 @@ impl FromStr for PostgresAddress {
         if has_password || rest.contains("password=") {
             return Err(AddressError::Password);
         }
-        let options: PgConnectOptions = text.parse().map_err(|_| AddressError::Malformed)?;
+        let mut options: PgConnectOptions = text.parse().map_err(|_| AddressError::Malformed)?;
+        let names_user = authority.contains('@') || rest.contains("user=");
+        if !names_user
+            && std::env::var_os("PGUSER").is_none()
+            && let Some(name) = system_user()
+        {
+            options = options.username(&name);
+        }
         options.get_socket().ok_or(AddressError::NoSocket)?;
         options.get_database().ok_or(AddressError::NoName)?;
         Ok(Self { text: text.to_owned(), options: Box::new(options) })
@@ -68,6 +76,18 @@ impl fmt::Display for PostgresAddress {
         let socket = self.options.get_socket().map(|socket| socket.display().to_string());
         write!(f, "the PostgreSQL database {name} at {}", socket.unwrap_or_default())
     }
+}
+
+/// The system's name of whoever runs this, by which PostgreSQL lets them in (`peer`).
+fn system_user() -> Option<String> {
+    let uid = fs::metadata("/proc/self").ok()?.uid().to_string();
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let of_user = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == uid).then(|| name.to_owned())
+    };
+    users.lines().find_map(of_user)
 }
 
 /// As whom it is opened may be known by a password that stands elsewhere.
@@ -216,5 +236,20 @@ mod tests {
             mysql:///outrigger?host=/run/mysql: it is no address of a database, as `postgres:///outrigger?host=/run/postgresql`
             outrigger: it is no address of a database, as `postgres:///outrigger?host=/run/postgresql`
         "#]].assert_eq(&shown);
+    }
+
+    #[test]
+    fn without_a_name_it_is_opened_as_the_user_of_the_system() {
+        let user =
+            |text: &str| PostgresAddress::from_str(text).unwrap().options.get_username().to_owned();
+        assert_eq!(user("postgres://ada@%2Frun/outrigger"), "ada");
+        assert_eq!(user("postgres:///outrigger?host=/run&user=ada"), "ada");
+        let own = fs::metadata("/proc/self").unwrap().uid();
+        let line = fs::read_to_string("/etc/passwd").unwrap();
+        let line = line.lines().find(|line| line.split(':').nth(2) == Some(&own.to_string()));
+        let name = line.and_then(|line| line.split(':').next());
+        for text in ["postgres:///outrigger?host=/run", "postgres://%2Frun/outrigger"] {
+            assert_eq!(Some(&*user(text)), name, "{text}");
+        }
     }
 }
