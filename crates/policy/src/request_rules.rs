@@ -66,18 +66,26 @@ impl RequestRules {
     }
 
     fn verdict(&self, facts: &Facts<'_>) -> HostVerdict {
-        let approvers = match self.rules.judge(facts) {
+        let (rules, approvers) = match self.rules.judge(facts) {
             Verdict::Permit { .. } => return HostVerdict::Permit,
             verdict @ Verdict::Forbid { .. } => {
                 return HostVerdict::Forbid(verdict.refusal().unwrap_or_default());
             }
-            Verdict::Ask { approvers, .. } => approvers,
+            Verdict::Ask { rules, approvers, .. } => (rules, approvers),
         };
         let (by, rule_set) = (facts.principal.to_owned(), self.rules.hash());
         let approved = [Approved { by, rule_set, escalated: false }];
         match self.rules.grant(facts, &approved, ()) {
             Ok(_) => HostVerdict::Ask,
-            Err(_) => HostVerdict::Forbid(format!("Only {} may allow it.", approvers.join(", "))),
+            Err(_) => {
+                let who = match approvers.is_empty() {
+                    true => "somebody else".to_owned(),
+                    false => approvers.join(", "),
+                };
+                // Nobody else is asked about a request while it waits.
+                let rules = rules.join(", ");
+                HostVerdict::Forbid(format!("Only {who} may allow it, by the rules {rules}."))
+            }
         }
     }
 }
@@ -116,7 +124,9 @@ mod tests {
             forbid (principal, action == Action::\"egress\", resource)
             when { context.labels.contains(\"untrusted\") };";
         assert_eq!(judged(asks, &[], "a.test"), HostVerdict::Ask);
-        let only = HostVerdict::Forbid("Only person:ops may allow it.".to_owned());
+        let only = HostVerdict::Forbid(
+            "Only person:ops may allow it, by the rules egress-asks, ops.".to_owned(),
+        );
         assert_eq!(judged(asks, &["untrusted"], "a.test"), only);
     }
 
