@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use include_dir::{Dir, include_dir};
-use outrigger_agent::Digest;
+use outrigger_agent::{Digest, SessionId};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -18,6 +18,9 @@ use crate::RequestError;
 use crate::error::CHALLENGE;
 
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/ui");
+
+/// What the page of a session shows at once.
+const NEWEST_EVENTS: usize = 60;
 
 /// For every answer.
 pub(crate) const HEADERS: [(HeaderName, HeaderValue); 5] = [
@@ -133,6 +136,27 @@ fn kind(path: &str) -> &'static str {
 /// The page itself, whatever place in it an address names.
 pub(crate) async fn index(Extract(files): Extract<Files>, headers: HeaderMap) -> Response {
     files.answer("index.html", &headers)
+}
+
+/// The page at a session: what its scripts ask for first is on its way before they are.
+pub(crate) async fn session(
+    Extract(files): Extract<Files>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let page = files.answer("index.html", &headers);
+    // As `ui/feed.js` and `ui/live.js` ask for it, or it would be asked for twice.
+    let links = SessionId::new(id).and_then(|id| {
+        let session = format!("/v1/sessions/{id}");
+        let events = format!("{session}/events?last={NEWEST_EVENTS}");
+        let link = |path: &str| format!("<{path}>; rel=preload; as=fetch; crossorigin");
+        let links = ["/v1/server", &session, &events].map(link).join(", ");
+        HeaderValue::from_str(&links).ok()
+    });
+    match links {
+        Some(links) => ([(header::LINK, links)], page).into_response(),
+        None => page,
+    }
 }
 
 /// A file of it.

@@ -184,7 +184,7 @@ pub(crate) fn router(server: Server) -> Router {
     let pages = Router::new()
         .route("/", get(page::index))
         .route("/new", get(page::index))
-        .route("/sessions/{id}", get(page::index))
+        .route("/sessions/{id}", get(page::session))
         .route("/approvals", get(page::index))
         .route("/approvals/{id}", get(page::index))
         .route("/agents", get(page::index))

@@ -233,6 +233,13 @@ fn nobody_is_let_in_without_a_key_or_from_elsewhere() {
     }
     let (_, answer) = served.curl(&["--include"], "/v1/server");
     assert!(answer.contains("\r\nwww-authenticate: Bearer\r\n"), "{answer}");
+    // What a page asks for first is named with it, to a browser that may have a key, and says
+    // nothing of what there is.
+    let named = |path: &str| served.curl(&["--include"], path).1.contains("\r\nlink: </v1/server>");
+    assert_eq!(
+        (named("/sessions/abcd"), named("/sessions/%22%3E"), named("/")),
+        (true, false, false)
+    );
     // A link is used up; what is made of it is not on its own a key of a program.
     let link = served.link.strip_prefix(&served.url).unwrap();
     assert_eq!(served.curl(&[], link).0, 401);
