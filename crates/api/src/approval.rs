@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 /// An effect that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalInfo {
-    /// Its name.
+    /// Its name: `SESSION.EFFECT`, and `.budget` behind it where it is a budget that asks.
     pub id: String,
     /// The session.
     pub session: String,
@@ -18,10 +18,22 @@ pub struct ApprovalInfo {
     pub tool: String,
     /// The exact arguments: a JSON object, unless the model wrote something else.
     pub arguments: String,
+    /// SHA-256 of the arguments as the model wrote them, if it is a tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments_sha256: Option<String>,
+    /// Whose tool it is, if it is none of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideToolInfo>,
     /// The rules that ask.
     pub rules: Vec<String>,
     /// Who may answer; anybody who may approve, if empty.
     pub approvers: Vec<String>,
+    /// Who may answer too once it escalates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub escalates_to: Vec<String>,
+    /// When it escalates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalates_ms: Option<u64>,
     /// What of a budget is asked about, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
@@ -37,6 +49,17 @@ pub struct ApprovalInfo {
     /// there is to look at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<ApprovalPreview>,
+}
+
+/// A tool of a server outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OutsideToolInfo {
+    /// The server, as the configuration names it.
+    pub server: String,
+    /// The tool, as the server names it.
+    pub tool: String,
+    /// Whether the server says something else of it now than what a person trusts.
+    pub changed: bool,
 }
 
 /// What an effect would make of a file.

@@ -38,7 +38,9 @@ pub use agent::{
     AgentDefinition, AgentInfo, AgentList, AgentSchedule, AgentSource, AgentWebhook,
     WebhookAccepted,
 };
-pub use approval::{AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview};
+pub use approval::{
+    AnswerApproval, ApprovalAnswer, ApprovalInfo, ApprovalList, ApprovalPreview, OutsideToolInfo,
+};
 pub use audit::AuditReport;
 pub use budget::{
     AccountInfo, AccountLimits, AccountList, AccountPeriod, AccountStopInfo, ChangedAccount,

@@ -90,6 +90,11 @@ fn usage() -> Outcome<u8> {
 pub(crate) async fn execute(cli: Cli, paths: &Paths, server: Option<ServerClient>) -> Outcome<u8> {
     let Some(command) = cli.command else {
         return match terminal::ability() {
+            Ability::None if cli.converse.again => {
+                Err(Failure::new(Kind::Usage, "a conversation needs a terminal").hint(
+                    "`outrigger run --continue \"...\"` says one thing and waits for the answer.",
+                ))
+            }
             Ability::None => usage(),
             Ability::Full | Ability::Lines => match server {
                 Some(server) => remote::converse(paths, server, &cli.converse).await,

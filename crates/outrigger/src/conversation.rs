@@ -241,6 +241,11 @@ impl Conversation {
         self.echoed.iter().map(String::as_str)
     }
 
+    /// What is said when the turn is over.
+    pub(crate) fn queued(&self) -> impl Iterator<Item = &str> {
+        self.queue.iter().map(String::as_str)
+    }
+
     /// What was to be said could not be: it can be written anew.
     pub(crate) fn take_back(&mut self, text: &str) {
         if let Some(place) = self.echoed.iter().rposition(|echoed| echoed == text) {

@@ -238,6 +238,12 @@ impl From<&outrigger_engine::Error> for Failure {
 impl From<&outrigger_store::Error> for Failure {
     fn from(error: &outrigger_store::Error) -> Self {
         use outrigger_store::Error;
+        // A server's journal is read by requests.
+        if let Error::Io { source, .. } = error
+            && let Some(outrigger_client::Error::Problem(problem)) = source.downcast_ref()
+        {
+            return Self::from(outrigger_client::Error::Problem(problem.clone()));
+        }
         let failure = Self::from_error(Kind::Storage, error);
         match error {
             Error::NoSpace { .. } => failure.hint(

@@ -92,6 +92,9 @@ pub(crate) const OUTPUT_LINES_MAX: usize = 12;
 pub(crate) const CANCEL_MS_MAX: u64 = 1_500;
 /// From telling a process to stop until that is given up, with what it takes out of its sandbox.
 pub(crate) const STOP_MS_MAX: u64 = 15_000;
+
+/// How long a process whose turn was stopped is waited for: it ends, unless it is a conversation.
+pub(crate) const STOPPED_RUN_MS_MAX: u64 = 5_000;
 /// What a list shows of a model's name or of a path.
 pub(crate) const COLUMN_CHARS_MAX: usize = 28;
 /// From an answer until the process that holds its session goes on with it, or lets go.
@@ -104,6 +107,8 @@ pub(crate) const EGRESS_POLL_MS: u64 = 500;
 pub(crate) const EGRESS_SESSIONS_MAX: usize = 200;
 /// Sessions that are looked at at a time for the newest of a directory.
 pub(crate) const SESSIONS_PAGE: usize = 32;
+/// Those of a server that are asked for at a time.
+pub(crate) const REMOTE_SESSIONS_PAGE: usize = 200;
 /// The name that a person gives to a session, so that those of its sandboxes stay short.
 pub(crate) const SESSION_NAME_CHARS_MAX: usize = 32;
 /// Sessions that the beginning of a name is looked for in.

@@ -237,6 +237,11 @@ impl Paths {
         self.patches().join(format!("{session}.untaken"))
     }
 
+    /// What of a session's changes was written back.
+    pub(crate) fn written(&self, session: &str) -> PathBuf {
+        self.patches().join(format!("{session}.written"))
+    }
+
     /// What a person said of writing a session's changes back.
     pub(crate) fn apply(&self, session: &str) -> PathBuf {
         self.harness.join("apply").join(session)

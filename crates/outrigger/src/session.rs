@@ -11,7 +11,8 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
 
 pub(crate) use lookup::{
-    LAST, find, is_below, is_of, last, last_in, name, none, opening, root, several,
+    LAST, find, here, is_below, is_of, last, last_in, name, named_or_newest, none, opening, root,
+    several,
 };
 
 /// On whose behalf everything happens on this machine, as long as there is one person.

@@ -82,6 +82,14 @@ impl Screen {
         Self { stream: Stream::Stdout, transcript, ..Self::new(output) }
     }
 
+    /// One of those that shows on a terminal what the model said, too.
+    pub(crate) fn with_replies(self) -> Self {
+        match std::io::stdout().is_terminal() {
+            true => Self { transcript: Transcript::live_in(self.status.room()), ..self },
+            false => self,
+        }
+    }
+
     /// One that keeps what it is told, and shows nothing.
     pub(crate) fn keeping() -> Self {
         let silent = Self::new(Output { json: None, quiet: true });

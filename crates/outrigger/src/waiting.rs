@@ -5,6 +5,8 @@
 use outrigger_agent::{
     ApprovalRequest, Digest, Effect, Seq, SessionId, State, ToolKind, ToolSpec, Work,
 };
+use outrigger_api::ApprovalInfo;
+use outrigger_server::{OF_BUDGET, approval, approval_id};
 use outrigger_store::{Journal, SessionRow};
 use outrigger_tools::ParsedCall;
 use serde_json::{Value, json};
@@ -25,10 +27,6 @@ pub(crate) struct PendingApproval {
     of_budget: bool,
     title: String,
 }
-
-/// What the name of a question about a budget ends in: a yes to what the rules asked
-/// about the same effect is none to it.
-const BUDGET: &str = ".budget";
 
 impl PendingApproval {
     /// All of a session.
@@ -79,9 +77,17 @@ impl PendingApproval {
             Failure::new(Kind::NotFound, format!("nothing that waits is called `{id}`"))
                 .hint("`outrigger inbox` lists what waits for an answer.")
         };
-        let of_budget = id.ends_with(BUDGET);
-        let plain = id.strip_suffix(BUDGET).unwrap_or(id);
-        let (name, effect) = plain.rsplit_once('.').ok_or_else(unknown)?;
+        let of_budget = id.ends_with(OF_BUDGET);
+        let plain = id.strip_suffix(OF_BUDGET).unwrap_or(id);
+        let Some((name, effect)) = plain.rsplit_once('.') else {
+            let SessionRow { session, .. } =
+                session::find(journal, id).await.map_err(|_| unknown())?;
+            let ids = ids(&session, &session::fold(journal, &session).await?);
+            return Err(match ids.is_empty() {
+                true => Failure::new(Kind::NotFound, format!("nothing waits in session {session}")),
+                false => unknown().hint(format!("In session {session}: {}.", ids.join(", "))),
+            });
+        };
         let effect = Seq(effect.parse().map_err(|_| unknown())?);
         let SessionRow { session, title, .. } = session::find(journal, name).await?;
         let state = Arc::new(session::fold(journal, &session).await?);
@@ -90,7 +96,7 @@ impl PendingApproval {
 
     /// By which people write it.
     pub(crate) fn id(&self) -> String {
-        let end = if self.of_budget { BUDGET } else { "" };
+        let end = if self.of_budget { OF_BUDGET } else { "" };
         self.session.effect(self.effect) + end
     }
 
@@ -132,11 +138,6 @@ impl PendingApproval {
         }
     }
 
-    /// Its arguments, read, if it calls a tool.
-    fn parsed(&self) -> Option<ParsedCall> {
-        Some(ParsedCall::new(self.tool()?.built_in(), self.words().1, None))
-    }
-
     /// Digest of its arguments.
     pub(crate) fn arguments(&self) -> Option<Digest> {
         match self.work()? {
@@ -160,99 +161,106 @@ impl PendingApproval {
             && self.expires_ms().is_none_or(|at| now_ms < at)
     }
 
-    /// For programs.
-    pub(crate) fn object(&self) -> Value {
-        let (tool, arguments) = self.words();
-        let asked = self.asked().map(|(_, asked)| asked);
-        json!({
-            "id": self.id(),
-            "session": self.session.as_str(),
-            "title": self.title,
-            "effect": self.effect.0,
-            "tool": tool,
-            "arguments": arguments,
-            "arguments_sha256": self.arguments().map(|digest| digest.to_string()),
-            "outside": self.tool().and_then(|tool| tool.outside.as_ref()).map(|outside| json!({
-                "server": outside.server,
-                "tool": outside.tool,
-                "changed": outside.changed.is_some(),
-            })),
-            "shell": self.parsed().as_ref().and_then(ParsedCall::command).map(|label| json!({
-                "programs": label.programs,
-                "touches": label.touches,
-                "opaque": label.opaque,
-            })),
-            "rules": asked.map(|asked| &asked.rules),
-            "approvers": asked.map(|asked| &asked.approvers),
-            "budget": asked.and_then(|asked| asked.budget.as_ref()).map(ToString::to_string),
-            "since_ms": asked.map(|asked| asked.since_ms),
-            "escalates_to": asked.map(|asked| &asked.escalates),
-            "escalates_ms": self.escalates_ms(),
-            "expires_ms": self.expires_ms(),
-        })
-    }
-
-    /// For people: what is asked, then the arguments, a line each.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let tool = self.words().0;
-        let Some((_, asked)) = self.asked() else { return Vec::new() };
-        let mut first = format!("{}  {tool}  asked by {}", self.id(), asked.rules.join(", "));
-        if !asked.approvers.is_empty() {
-            first.push_str(&format!("  for {}", asked.approvers.join(", ")));
-        }
-        first.push_str(&format!("  since {}", show::when(asked.since_ms)));
-        if let Some(at) = self.escalates_ms() {
-            let (to, at) = (asked.escalates.join(", "), show::when(at));
-            first.push_str(&format!("  escalates to {to} {at}"));
-        }
-        if let Some(at) = self.expires_ms() {
-            first.push_str(&format!("  until {}", show::when(at)));
-        }
-        let budget = asked.budget.as_ref().map(|budget| format!("    {budget}"));
-        let title = inert(&self.title).replace(['\n', '\t'], " ");
-        let mut lines = vec![inert(&first).to_string(), format!("    of: {title}")];
-        lines.extend(budget);
-        lines.extend(self.details().into_iter().map(|line| format!("    {line}")));
-        lines
+    /// What is asked, if anything still is.
+    pub(crate) fn info(&self) -> Option<ApprovalInfo> {
+        let (_, asked) = self.asked()?;
+        Some(approval(&self.session, &self.title, &self.state, (self.effect, asked)))
     }
 
     /// For who is asked now: what would be done, a line each.
     pub(crate) fn act(&self) -> Vec<String> {
         let whose = if session::is_below(&self.session) { " in a subagent" } else { "" };
         let mut lines = vec![inert(&format!("{}{whose}", self.words().0))];
-        lines.extend(self.details());
-        lines
-    }
-
-    /// What the tool, its command and its arguments say, a line each.
-    fn details(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let Some(outside) = self.tool().and_then(|tool| tool.outside.as_ref()) {
-            let (server, tool) = (&outside.server, word(&outside.tool));
-            lines.push(format!("by the server {server}: see outrigger tools show {server} {tool}"));
-        }
-        let parsed = self.parsed();
-        let command = parsed.as_ref().and_then(ParsedCall::command);
-        if let Some(label) = command.filter(|label| !label.is_clean()) {
-            let touches = label.touches.iter().map(|path| format!("names {path}"));
-            let opaque = label.opaque.then(|| "does what its text does not say".to_owned());
-            let said: Vec<_> = touches.chain(opaque).collect();
-            lines.push(format!("the command {}", inert(&said.join(", and "))));
-        }
-        let arguments = self.words().1;
-        if !arguments.is_empty() {
-            lines.extend(match self.work() {
-                Some(Work::CallTool(_)) => show::arguments(arguments),
-                _ => vec![inert(arguments)],
-            });
-        }
+        lines.extend(self.info().iter().flat_map(details));
         lines
     }
 }
 
+/// By what people write all that waits in a session, without its subagents.
+pub(crate) fn ids(session: &SessionId, state: &State) -> Vec<String> {
+    state.asked().map(|(effect, _, asked)| approval_id(session, effect, asked)).collect()
+}
+
+/// A question, for programs.
+pub(crate) fn object(info: &ApprovalInfo) -> Value {
+    let call = call(info);
+    json!({
+        "id": info.id,
+        "session": info.session,
+        "title": info.title,
+        "effect": info.effect,
+        "tool": info.tool,
+        "arguments": info.arguments,
+        "arguments_sha256": info.arguments_sha256,
+        "outside": info.outside,
+        "shell": call.as_ref().and_then(ParsedCall::command).map(|label| json!({
+            "programs": label.programs,
+            "touches": label.touches,
+            "opaque": label.opaque,
+        })),
+        "rules": info.rules,
+        "approvers": info.approvers,
+        "budget": info.budget,
+        "since_ms": info.since_ms,
+        "escalates_to": info.escalates_to,
+        "escalates_ms": info.escalates_ms,
+        "expires_ms": info.expires_ms,
+    })
+}
+
+/// A question, for people: what is asked, then the arguments, a line each.
+pub(crate) fn lines(info: &ApprovalInfo) -> Vec<String> {
+    let mut first = format!("{}  {}  asked by {}", info.id, info.tool, info.rules.join(", "));
+    if !info.approvers.is_empty() {
+        first.push_str(&format!("  for {}", info.approvers.join(", ")));
+    }
+    first.push_str(&format!("  since {}", show::when(info.since_ms)));
+    if let Some(at) = info.escalates_ms {
+        let (to, at) = (info.escalates_to.join(", "), show::when(at));
+        first.push_str(&format!("  escalates to {to} {at}"));
+    }
+    if let Some(at) = info.expires_ms {
+        first.push_str(&format!("  until {}", show::when(at)));
+    }
+    let title = inert(&info.title).replace(['\n', '\t'], " ");
+    let mut lines = vec![inert(&first), format!("    of: {title}")];
+    lines.extend(info.budget.as_ref().map(|budget| format!("    {}", inert(budget))));
+    lines.extend(details(info).into_iter().map(|line| format!("    {line}")));
+    lines
+}
+
+/// What the tool, its command and its arguments say, a line each.
+fn details(info: &ApprovalInfo) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(outside) = &info.outside {
+        let (server, tool) = (word(&outside.server), word(&outside.tool));
+        lines.push(format!("by the server {server}: see outrigger tools show {server} {tool}"));
+    }
+    let call = call(info);
+    let command = call.as_ref().and_then(ParsedCall::command);
+    if let Some(label) = command.filter(|label| !label.is_clean()) {
+        let touches = label.touches.iter().map(|path| format!("names {path}"));
+        let opaque = label.opaque.then(|| "does what its text does not say".to_owned());
+        let said: Vec<_> = touches.chain(opaque).collect();
+        lines.push(format!("the command {}", inert(&said.join(", and "))));
+    }
+    match info.arguments_sha256 {
+        Some(_) => lines.extend(show::arguments(&info.arguments)),
+        None if info.arguments.is_empty() => {}
+        None => lines.push(inert(&info.arguments)),
+    }
+    lines
+}
+
+/// Its arguments, read, if it calls a tool of ours.
+fn call(info: &ApprovalInfo) -> Option<ParsedCall> {
+    let is_ours = info.arguments_sha256.is_some() && info.outside.is_none();
+    is_ours.then(|| ParsedCall::new(&info.tool, &info.arguments, None))
+}
+
 /// What waits, for programs.
-pub(crate) fn list(waiting: &[PendingApproval]) -> Value {
-    let waiting: Vec<_> = waiting.iter().map(PendingApproval::object).collect();
+pub(crate) fn list(waiting: &[ApprovalInfo]) -> Value {
+    let waiting: Vec<_> = waiting.iter().map(object).collect();
     json!({ "type": "inbox", "waiting": waiting })
 }
 
@@ -260,8 +268,8 @@ pub(crate) fn list(waiting: &[PendingApproval]) -> Value {
 /// as it is. `page` is what links of a server begin with.
 pub(crate) fn notice(waiting: &[PendingApproval], page: Option<&str>) -> Value {
     let mut text = String::from("Outrigger waits for an answer:");
-    let told = waiting.iter().map(|one| {
-        let (id, mut object) = (one.id(), one.object());
+    let told = waiting.iter().filter_map(PendingApproval::info).map(|one| {
+        let (id, mut object) = (&one.id, object(&one));
         let how = match page {
             Some(page) => {
                 let url = format!("{page}/approvals/{id}");
@@ -271,7 +279,7 @@ pub(crate) fn notice(waiting: &[PendingApproval], page: Option<&str>) -> Value {
             None => format!("`outrigger approve {id}`"),
         };
         // Nothing that a model wrote: chat services have markup, and call people by it.
-        text.push_str(&format!("\n{}: {how}", one.words().0));
+        text.push_str(&format!("\n{}: {how}", one.tool));
         object
     });
     let told: Vec<_> = told.collect();

@@ -1,6 +1,6 @@
 //! Writes a session's changes back, all or nothing as far as a file system can.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -74,6 +74,30 @@ pub fn apply(dir: &Path, changes: &[Change], accept: Accept) -> Result<usize, Er
         write(dir, change).map_err(|source| Error::Write { path: change.path.clone(), source })?;
     }
     Ok(changes.len() - there.len())
+}
+
+/// What of the changes is left to be written into a directory into which `written` was before. A
+/// file that is as it was left then is taken as it is, and what was changed back since is changed
+/// back there.
+#[must_use]
+pub fn since(dir: &Path, written: &[Change], changes: Vec<Change>) -> Vec<Change> {
+    let Ok(dir) = Dir::open(dir) else { return changes };
+    let is_as_left =
+        |known: &Change| find(&dir, known).is_ok_and(|found| found.is(known.after.as_ref()));
+    let mut left: BTreeMap<&str, &Change> =
+        written.iter().filter(|known| is_as_left(known)).map(|it| (&*it.path, it)).collect();
+    let mut rest = Vec::new();
+    for mut change in changes {
+        if let Some(known) = left.remove(change.path.as_str()) {
+            change.before.clone_from(&known.after);
+        }
+        if change.before != change.after {
+            rest.push(change);
+        }
+    }
+    let undone = left.into_values().filter(|known| known.before != known.after);
+    rest.extend(undone.cloned().map(Change::reversed));
+    rest
 }
 
 /// How many of the changes a directory has already.

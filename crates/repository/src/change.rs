@@ -25,6 +25,12 @@ pub struct Change {
 }
 
 impl Change {
+    /// Takes it back.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { path: self.path, before: self.after, after: self.before }
+    }
+
     /// Whether one of its sides has so many bytes.
     pub(crate) fn has_length(&self, bytes: u64) -> bool {
         [&self.before, &self.after]

@@ -33,7 +33,7 @@ pub mod toolchain;
 mod unpack;
 mod work_tree;
 
-pub use apply::{Accept, already_there, apply};
+pub use apply::{Accept, already_there, apply, since};
 pub use change::{Change, File};
 pub use change_archive::{read_changes, write_changes};
 pub use commits::{

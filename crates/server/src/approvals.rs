@@ -58,7 +58,11 @@ struct Question {
 impl Question {
     async fn find(server: &Server, person: &Person, id: &str) -> Result<Self, RequestError> {
         let unknown = || RequestError::not_found(format!("nothing that waits is called `{id}`"));
-        let (name, effect) = id.rsplit_once('.').ok_or_else(unknown)?;
+        let (plain, of_budget) = match id.strip_suffix(convert::OF_BUDGET) {
+            Some(plain) => (plain, true),
+            None => (id, false),
+        };
+        let (name, effect) = plain.rsplit_once('.').ok_or_else(unknown)?;
         let effect = Seq(effect.parse().map_err(|_| unknown())?);
         let session = SessionId::new(name).ok_or_else(unknown)?;
         let engine = &server.parts.engine;
@@ -69,7 +73,9 @@ impl Question {
         if !may && !engine.asks(&state, effect, &person.name) {
             return Err(unknown());
         }
-        let asked = state.asked().find(|(known, _, _)| *known == effect);
+        let asked = state
+            .asked()
+            .find(|(known, _, asked)| *known == effect && asked.budget.is_some() == of_budget);
         let asked = asked.map(|(_, _, asked)| asked.clone()).ok_or_else(|| {
             let text = format!("nobody is asked about {id} any more");
             RequestError::new(ProblemCode::Conflict, text)

@@ -42,15 +42,22 @@ fn told(server: &Server, account: &Account) -> AccountInfo {
 
 /// Refuses what begins for somebody while their account, or the organisation's, is stopped.
 pub(crate) async fn check_stopped(server: &Server, person: &Person) -> Result<(), RequestError> {
-    let theirs = [AccountId::organisation(), AccountId::user(&person.name)];
-    let accounts = server.parts.accounts.accounts().await?.into_iter();
-    for Account { account, terms, .. } in accounts.filter(|it| theirs.contains(&it.account)) {
-        let Some(AccountStop { reason, .. }) = terms.stopped else { continue };
-        let stopped = Shortfall { account: Some(account), cause: Cause::Stopped { reason } };
-        return Err(RequestError::new(ProblemCode::BudgetExhausted, stopped.to_string())
-            .hint("Who administers the organisation lets it start again."));
+    match account_stop(server.parts.accounts.accounts().await?, &person.name) {
+        None => Ok(()),
+        Some(stop) => Err(RequestError::new(ProblemCode::BudgetExhausted, stop.to_string())
+            .hint("Who administers the organisation lets it start again.")),
     }
-    Ok(())
+}
+
+/// Why nothing begins for somebody: their account, or the organisation's, is stopped.
+#[must_use]
+pub fn account_stop(accounts: Vec<Account>, person: &str) -> Option<Shortfall> {
+    let theirs = [AccountId::organisation(), AccountId::user(person)];
+    let mut theirs = accounts.into_iter().filter(|it| theirs.contains(&it.account));
+    theirs.find_map(|Account { account, terms, .. }| {
+        let AccountStop { reason, .. } = terms.stopped?;
+        Some(Shortfall { account: Some(account), cause: Cause::Stopped { reason } })
+    })
 }
 
 /// Says what an account may spend, and whether anything starts for it.

@@ -8,7 +8,8 @@ mod session;
 mod share;
 
 pub(crate) use account::{account, limit, measure, period};
-pub(crate) use approval::{approval, approvals, changes_file};
+pub use approval::{OF_BUDGET, approval, approval_id};
+pub(crate) use approval::{approvals, changes_file};
 pub(crate) use entry::{entry, line, proposal, version};
 pub(crate) use event::{event, flow, flow_verdict};
 pub(crate) use session::session;

@@ -69,8 +69,9 @@ mod traces;
 mod workspaces;
 
 pub use agent_catalog::{AgentCatalog, HeaderMap, WebhookMessage};
+pub use budgets::account_stop;
 pub use convert::entry as entries;
-pub use convert::when_busy;
+pub use convert::{OF_BUDGET, approval, approval_id, when_busy};
 pub use disks::{FilePreview, SessionChanges, SessionDisks, TakenChanges};
 pub use error::RequestError;
 pub use host::{SessionHost, Upload, UploadHost};

@@ -3,6 +3,7 @@
 
 use clap::Args;
 use outrigger_agent::{Answer, SessionId};
+use outrigger_api::ApprovalInfo;
 use outrigger_engine::AnswerRequest;
 use serde_json::json;
 use std::time::Duration;
@@ -78,27 +79,27 @@ pub(crate) async fn inbox(paths: &Paths, asked: Inbox) -> Outcome<u8> {
 }
 
 async fn all(store: &Store, output: Output) -> Outcome<u8> {
-    show_all(&PendingApproval::all(&*store.journal).await?, output)
+    let all = PendingApproval::all(&*store.journal).await?;
+    show_all(&all.iter().filter_map(PendingApproval::info).collect::<Vec<_>>(), output)
 }
 
 /// Shows all that wait.
-pub(crate) fn show_all(waiting: &[PendingApproval], output: Output) -> Outcome<u8> {
+pub(crate) fn show_all(waiting: &[ApprovalInfo], output: Output) -> Outcome<u8> {
     if output.json.is_some() {
         show::line(&waiting::list(waiting))?;
         return Ok(0);
     }
     for one in waiting {
-        let lines = one.lines();
+        let lines = waiting::lines(one);
         lines.iter().take(limits::INBOX_LINES_MAX).try_for_each(|line| show::counted_row(line))?;
         if let Some(more @ 1..) = lines.len().checked_sub(limits::INBOX_LINES_MAX) {
-            show::row(&format!("    … {more} more lines: outrigger inbox {}", one.id()))?;
+            show::row(&format!("    … {more} more lines: outrigger inbox {}", one.id))?;
         }
     }
     let screen = Screen::new(output);
     match waiting.first() {
         None => screen.note(Tone::Detail, "nothing waits for an answer"),
-        Some(one) => {
-            let id = one.id();
+        Some(ApprovalInfo { id, .. }) => {
             screen.note(Tone::Detail, format!("look closer: outrigger inbox {id}"));
             screen.note(Tone::Detail, format!("answer: outrigger approve {id}, or deny"));
         }
@@ -109,30 +110,28 @@ pub(crate) fn show_all(waiting: &[PendingApproval], output: Output) -> Outcome<u
 /// One, with what it would make of a file.
 async fn one(paths: &Paths, store: &Store, id: &str, output: Output) -> Outcome<u8> {
     let waiting = PendingApproval::find(&*store.journal, id).await?;
-    if waiting.asked().is_none() {
-        return Err(over(&waiting));
-    }
+    let info = waiting.info().ok_or_else(|| over(&waiting))?;
     let change = change(paths, store, &waiting).await?;
-    show_one(&waiting, change.as_ref().map(|it| (it.diff.as_str(), it.name())), output)
+    show_one(&info, change.as_ref().map(|it| (it.diff.as_str(), it.name())), output)
 }
 
 /// Shows one that waits: `change` is the diff of a file, and by which name that was looked at.
 pub(crate) fn show_one(
-    waiting: &PendingApproval,
+    info: &ApprovalInfo,
     change: Option<(&str, String)>,
     output: Output,
 ) -> Outcome<u8> {
     if output.json.is_some() {
-        let mut object = waiting.object();
+        let mut object = waiting::object(info);
         object["type"] = json!("waiting");
         object["diff"] = json!(change.as_ref().map(|(diff, _)| diff));
         object["seen"] = json!(change.as_ref().map(|(_, name)| name));
         show::line(&object)?;
         return Ok(0);
     }
-    waiting.lines().iter().try_for_each(|line| show::out(&show::inert(line)))?;
+    waiting::lines(info).iter().try_for_each(|line| show::out(&show::inert(line)))?;
     let screen = Screen::new(output);
-    let mut answer = format!("outrigger approve {}", waiting.id());
+    let mut answer = format!("outrigger approve {}", info.id);
     if let Some((diff, name)) = change {
         screen.whole_diff(diff);
         answer.push_str(&format!(" --seen {name}"));
@@ -158,7 +157,7 @@ async fn change(
     change
 }
 
-pub(crate) fn over(waiting: &PendingApproval) -> Failure {
+fn over(waiting: &PendingApproval) -> Failure {
     Failure::new(Kind::Conflict, format!("nobody is asked about {} any more", waiting.id()))
         .hint(format!("`outrigger sessions show {}` says what became of it.", waiting.session))
 }
@@ -167,18 +166,20 @@ pub(crate) async fn approve(paths: &Paths, asked: Approve) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let waiting = PendingApproval::find(&*store.journal, &asked.id).await?;
     let Some((_, question)) = waiting.asked() else { return Err(over(&waiting)) };
+    let info = waiting.info();
     let answer = match asked.arguments {
         Some(arguments) => Answer::Amended { arguments },
         None => {
             let rule_set = question.rule_set;
             let change = change(paths, &store, &waiting).await?;
             let screen = Screen::new(asked.output);
-            waiting.lines().into_iter().for_each(|line| screen.note(Tone::Plain, line));
+            let lines = info.iter().flat_map(waiting::lines);
+            lines.for_each(|line| screen.note(Tone::Plain, line));
             let seen = match change {
                 None => None,
                 Some(change) => {
                     let of = (change.diff.as_str(), change.name());
-                    looked_at((of.0, &of.1), asked.seen.as_deref(), &waiting, &screen).await?;
+                    looked_at((of.0, &of.1), asked.seen.as_deref(), &waiting.id(), &screen).await?;
                     Some(change.seen)
                 }
             };
@@ -193,10 +194,10 @@ pub(crate) async fn approve(paths: &Paths, asked: Approve) -> Outcome<u8> {
 pub(crate) async fn looked_at(
     (diff, name): (&str, &str),
     seen: Option<&str>,
-    waiting: &PendingApproval,
+    id: &str,
     screen: &Screen,
 ) -> Outcome {
-    let look = format!("`outrigger inbox {}` shows what it would change.", waiting.id());
+    let look = format!("`outrigger inbox {id}` shows what it would change.");
     match seen {
         Some(seen) if seen == name => Ok(()),
         Some(_) => Err(Failure::new(

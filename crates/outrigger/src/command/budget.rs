@@ -120,7 +120,11 @@ impl Budget {
 }
 
 fn account(text: &str) -> Result<AccountId, String> {
-    AccountId::parse(text).ok_or_else(|| "an account is `org` or `user:NAME`".to_owned())
+    if text.starts_with("person:") {
+        return Ok(AccountId::user(text));
+    }
+    let none = "an account is `org` or `user:NAME`; groups have none";
+    AccountId::parse(text).ok_or_else(|| none.to_owned())
 }
 
 pub(crate) async fn execute(paths: &Paths, asked: Budget) -> Outcome<u8> {

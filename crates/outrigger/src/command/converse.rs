@@ -104,9 +104,9 @@ async fn converse(context: Context, again: bool, network: Option<Words>) -> Outc
     }
     let whole = async move {
         let ended = rim.run().await;
-        let Rim { face, conversation, talk, asides, .. } = rim;
-        let work = talk.as_ref().map(|talk| talk.work());
-        face.close(&conversation, work.as_ref().map(|work| work.session()));
+        let rows = rim.farewell().await;
+        let Rim { face, conversation, asides, .. } = rim;
+        face.close(&conversation, &rows);
         // The disks of a session that rests are kept; that it rests can wait for the next time.
         let rests = asides.for_each(|_| std::future::ready(()));
         drop(tokio::time::timeout(Duration::from_millis(limits::CLOSE_MS_MAX), rests).await);

@@ -7,7 +7,7 @@ mod delivery;
 mod durable;
 mod ending;
 mod objects;
-mod since;
+mod written;
 
 use outrigger_agent::{SessionId, Spec, State};
 use outrigger_api::ReadObjects;
@@ -33,7 +33,7 @@ pub(crate) use branch::{CommittedWork, give as make_branch};
 pub(crate) use delivery::Delivery;
 pub(crate) use durable::write;
 pub(crate) use ending::{ending, next, waits};
-pub(crate) use since::since;
+pub(crate) use written::WrittenChanges;
 
 /// What finishing needs.
 #[derive(Debug)]
@@ -72,10 +72,9 @@ impl Finish<'_> {
         if let Some(next) = next(state, session, waiting) {
             return Ok(next);
         }
-        let here = std::env::current_dir().and_then(fs::canonicalize);
-        let last = match &here {
-            Ok(here) => session::last_in(self.store, here).await?,
-            Err(_) => None,
+        let last = match session::here() {
+            Some(here) => session::last_in(self.store, &here).await?,
+            None => None,
         };
         let is_last = last.is_some_and(|last| last.session == *session);
         let which =

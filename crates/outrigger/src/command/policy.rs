@@ -87,13 +87,6 @@ fn check(policy: &config::Policy, output: Output) -> Outcome<u8> {
         }))?;
         return Ok(code);
     }
-    for problem in problems {
-        let severity = severity(problem);
-        show::out(&inert(&format!("{severity}: {problem}")))?;
-        if !problem.help.is_empty() {
-            show::out(&inert(&format!("  hint: {}", problem.help)))?;
-        }
-    }
     if let Ok(set) = &made {
         for rule in set.rules() {
             let place = format!("{}:{}", rule.source, rule.line);
@@ -106,6 +99,14 @@ fn check(policy: &config::Policy, output: Output) -> Outcome<u8> {
             show::count(sources.len() as u64, "file"),
             set.hash()
         ))?;
+    }
+    // What is wrong stands where it is looked for: at the end.
+    for problem in problems {
+        let severity = severity(problem);
+        show::out(&inert(&format!("{severity}: {problem}")))?;
+        if !problem.help.is_empty() {
+            show::out(&inert(&format!("  hint: {}", problem.help)))?;
+        }
     }
     Ok(code)
 }

@@ -48,6 +48,7 @@ pub(super) async fn execute(paths: &Paths, client: ServerClient, command: Comman
         Command::Attach(asked) => sessions::attach(remote, asked).await,
         Command::Stop(asked) => sessions::stop(remote, asked).await,
         Command::Rm(asked) => sessions::rm(remote, asked).await,
+        Command::Prune(asked) => sessions::prune(remote, asked).await,
         Command::Inbox(asked) => approvals::inbox(remote, asked).await,
         Command::Approve(asked) => Box::pin(approvals::approve(remote, asked)).await,
         Command::Deny(asked) => Box::pin(approvals::deny(remote, asked)).await,

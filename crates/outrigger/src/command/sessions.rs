@@ -29,11 +29,11 @@ pub(super) use cancel::wind_down;
 pub(crate) use fork::{CheckpointLine, print as print_checkpoints};
 pub(crate) use ls::{Ls, SessionLine, print as print_sessions};
 pub(crate) use patch::{Diff, WriteBack, print as print_patch};
-pub(crate) use prune::{PruneSessions, prune};
+pub(crate) use prune::{PruneSessions, prune, tell_dry, tell_pruned};
 pub(crate) use remove::{RemoveSessions, Remover, gone, rm, told as tell_removed, unfinished};
 pub(super) use resume::{GoOn, More, change, go_on};
 pub(crate) use share::{ShareSession, print as print_shares};
-pub(crate) use show::{Show, lines, summary};
+pub(crate) use show::{Show, lines, screen as show_screen, summary};
 pub(crate) use stop::{
     StopSessions, did_not_run, did_stop, print as print_stopped, still_runs, stop,
 };

@@ -14,6 +14,11 @@ use crate::question::{Choice, Decision, Question};
 use crate::show::row::Row;
 use crate::show::{Line, Tone, diff_rows};
 
+/// The reason of a no that stands behind it, on one line.
+fn refused(word: &str) -> Option<&str> {
+    word.strip_prefix("n ").map(str::trim).filter(|reason| !reason.is_empty())
+}
+
 impl Conversation {
     /// What waits for an answer now. What is asked again as it was answered before is answered
     /// by itself; what is new is shown.
@@ -117,6 +122,10 @@ impl Conversation {
             self.editor.set("");
             return Some(self.chosen(choice));
         }
+        if let Some(reason) = refused(word) {
+            self.editor.set("");
+            return Some(self.decide(Decision::No(reason.to_owned())));
+        }
         let choices = asked.question.choices();
         self.no_choice(word, &choices)
     }
@@ -139,7 +148,10 @@ impl Conversation {
     pub(super) fn is_answer(&self) -> bool {
         let word = self.editor.text();
         match (self.open_question(), self.open_host()) {
-            (Some(asked), _) => asked.expects != Expects::Choice || Choice::parse(word).is_some(),
+            (Some(asked), _) => {
+                let is_choice = Choice::parse(word).is_some() || refused(word).is_some();
+                asked.expects != Expects::Choice || is_choice
+            }
             (None, Some(host)) => HostChoice::parse(word, &host.question).is_some(),
             (None, None) => false,
         }

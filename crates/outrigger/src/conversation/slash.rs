@@ -93,8 +93,8 @@ impl Slash {
                         .to_owned())
                 }
             },
-            "/sessions" => Ok(Self::Sessions(argument)),
-            "/new" => plain(Self::New),
+            "/sessions" | "/resume" => Ok(Self::Sessions(argument)),
+            "/new" | "/clear" => plain(Self::New),
             "/help" => plain(Self::Help),
             "/quit" | "/exit" => plain(Self::Quit),
             _ => Err(unknown()),

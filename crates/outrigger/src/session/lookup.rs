@@ -2,8 +2,9 @@
 
 use outrigger_agent::{Event, SessionId, Spec};
 use outrigger_store::{Before, Journal, SessionRow};
+use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{fold, walk};
@@ -66,6 +67,24 @@ pub(crate) async fn find(journal: &dyn Journal, said: &str) -> Outcome<SessionRo
     }
 }
 
+/// The session that a person names, else the newest of the directory that they stand in, else
+/// the newest of all.
+pub(crate) async fn named_or_newest(store: &Store, said: Option<&str>) -> Outcome<SessionId> {
+    let newest_here = match (said, here()) {
+        (None, Some(dir)) => newest_in(store, &dir, |_| true).await?,
+        (Some(_), _) | (None, None) => None,
+    };
+    match newest_here {
+        Some(row) => Ok(row.session),
+        None => Ok(find(&*store.journal, said.unwrap_or(LAST)).await?.session),
+    }
+}
+
+/// The directory in which the command was begun, if there still is one.
+pub(crate) fn here() -> Option<PathBuf> {
+    std::env::current_dir().and_then(fs::canonicalize).ok()
+}
+
 /// The newest session that no session started.
 pub(crate) async fn last(journal: &dyn Journal) -> Outcome<SessionRow> {
     let mut newest = None;
@@ -83,17 +102,24 @@ pub(crate) async fn last(journal: &dyn Journal) -> Outcome<SessionRow> {
     })
 }
 
-/// The newest session of a directory that was not cancelled. A few are looked at at a time:
-/// most often it is one of the first.
+/// The newest session of a directory that was not cancelled.
 pub(crate) async fn last_in(store: &Store, dir: &Path) -> Outcome<Option<SessionRow>> {
+    newest_in(store, dir, |row| row.status != "cancelled").await
+}
+
+// A few are looked at at a time: most often it is one of the first.
+async fn newest_in(
+    store: &Store,
+    dir: &Path,
+    is_wanted: impl Fn(&SessionRow) -> bool,
+) -> Outcome<Option<SessionRow>> {
     let mut before: Option<Before> = None;
     let mut searched = 0;
     while searched < limits::SESSIONS_SEARCHED_MAX {
         let page = store.journal.sessions(before.take(), limits::SESSIONS_PAGE).await?;
         before = page.last().map(Before::from);
         searched += page.len();
-        let can_go_on = |row: &SessionRow| !is_below(&row.session) && row.status != "cancelled";
-        for row in page.into_iter().filter(can_go_on) {
+        for row in page.into_iter().filter(|row| !is_below(&row.session) && is_wanted(row)) {
             if opening(store, &row.session).await?.is_some_and(|spec| is_of(&spec, dir)) {
                 return Ok(Some(row));
             }

@@ -61,6 +61,12 @@ fn what_waits_is_shown_exactly_and_done_once() {
     assert_eq!(inbox[0]["rules"], json!(["commands-ask"]));
     let people = world.ran(0, &["inbox"]).stdout;
     assert!(people.contains(&id) && people.contains("echo ran >> log"), "{people}");
+    // Whoever knows only the session is told what in it waits.
+    let session = world.session();
+    let shown = world.ran(0, &["sessions", "show", &session]).stdout;
+    assert!(shown.contains(&format!("asks       outrigger inbox {id}\n")), "{shown}");
+    let unnamed = world.ran(4, &["approve", &session]).stderr;
+    assert!(unnamed.contains(&format!("In session {session}: {id}.")), "{unnamed}");
     let approved = world.ran(0, &["approve", &id]);
     // A process that did not see the beginning still says what is done.
     assert!(approved.stderr.contains("✓ execute"), "{}", approved.stderr);

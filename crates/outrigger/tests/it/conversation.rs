@@ -415,3 +415,48 @@ text = "That is all."
     assert!(prompt < Duration::from_secs(5), "{prompt:?}");
     assert!(key < Duration::from_secs(5), "{key:?}");
 }
+
+/// A first turn that lasts until the file `go` is there.
+const SLOW: &str = r#"
+[[turn]]
+calls = [{ name = "execute", arguments = { command = "echo begun; until test -e go; do sleep 0.1; done" } }]
+
+[[turn]]
+text = "Done."
+"#;
+
+#[test]
+fn what_was_not_done_is_told_to_who_leaves() {
+    let world = world(SLOW);
+    let tmux = Tmux::new(&world, (100, 40), CONVERSE);
+    tmux.until("/help");
+    tmux.say("Begin.", "begun");
+    // A command that is done at once leaves what works as it was.
+    tmux.say("/diff", "nothing changed in the sandbox");
+    tmux.until("Esc stops it");
+    tmux.say("/new", "that follows when the turn is over");
+    tmux.say("/apply", "that follows when the turn is over");
+    tmux.types("Then look again.");
+    tmux.keys(&["Tab"]);
+    assert_eq!(tmux.ended_by(&["/quit", "Enter"]), 0);
+    let left = tmux.shown();
+    assert!(left.contains("SESSION stays, its turn cut off; `outrigger --continue`"), "{left}");
+    assert!(left.contains("! not sent: Then look again."), "{left}");
+    assert!(left.contains("! not done: /apply"), "{left}");
+}
+
+#[test]
+fn a_session_of_another_directory_is_written_back_elsewhere() {
+    let world = world(TURNS);
+    world.dir("other", &[("file", b"one\n")]);
+    let dir = world.path("other").display().to_string();
+    let script = world.path("turns.toml").display().to_string();
+    world.ran(0, &["run", "Look.", "--dir", &dir, "--script", &script, "--name", "its"]);
+    let tmux = Tmux::new(&world, (120, 40), CONVERSE);
+    tmux.until("/help");
+    tmux.say("/sessions its", "they can't from here");
+    tmux.say("/apply", "`outrigger sessions apply its` writes it back");
+    assert_eq!(tmux.ended_by(&["C-d"]), 0);
+    let left = tmux.shown();
+    assert!(left.contains("session its stays; `outrigger sessions say its"), "{left}");
+}

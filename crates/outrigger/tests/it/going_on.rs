@@ -134,7 +134,7 @@ fn a_list_says_what_each_session_works_on_and_took() {
     for part in ["a  ", " answered ", &cost, " script ", "/one  Do it."] {
         assert!(listed.contains(part), "{part}: {listed}");
     }
-    let shown = world.ran(0, &["sessions", "show", "a"]).stderr;
+    let shown = world.ran(0, &["sessions", "show", "a"]).stdout;
     for part in ["● session a · answered · 1 step · ", &cost, "model      script", "/one"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -154,8 +154,8 @@ fn what_tools_put_out_is_shown_in_full_where_that_is_asked_for() {
     let world = World::new();
     let (dir, script) = (repo(&world, "repo"), world.script(&[Turn(&[shell("seq 40")])]));
     world.ran(0, &run(&dir, &script, &[]));
-    let cut = world.ran(0, &["sessions", "show", "@last"]).stderr;
+    let cut = world.ran(0, &["sessions", "show", "@last"]).stdout;
     assert!(cut.contains("│ 40\n") && !cut.contains("│ 12\n"), "{cut}");
-    let full = world.ran(0, &["sessions", "show", "@last", "--full"]).stderr;
+    let full = world.ran(0, &["sessions", "show", "@last", "--full"]).stdout;
     assert!(full.contains("│ 1\n") && !full.contains(" before"), "{full}");
 }

@@ -58,6 +58,7 @@ mod sandboxes;
 mod secrets;
 mod serve;
 mod serve_agents;
+mod serve_asked;
 mod serve_conversation;
 mod serve_egress;
 mod serve_memory;

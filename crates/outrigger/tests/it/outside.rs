@@ -101,7 +101,7 @@ fn what_only_reads_is_called_and_labels_the_session() {
     assert_eq!(home.sent(), [r#"{"text":"a"}"#.len(), r#"{"text":"b"}"#.len()]);
     let session = home.world.session();
     let shown = home.ran(0, &["sessions", "show", &session]);
-    assert!(shown.stderr.contains("labels     from:mcp:wiki, untrusted"), "{}", shown.stderr);
+    assert!(shown.stdout.contains("labels     from:mcp:wiki, untrusted"), "{}", shown.stdout);
     // The token went into the requests and nowhere else.
     let found =
         home.world.command("grep").args(["-ra", TOKEN]).arg(home.world.path("data")).output();

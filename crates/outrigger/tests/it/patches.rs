@@ -142,3 +142,67 @@ fn a_session_forgets_to_apply_when_it_is_told_so() {
     assert_eq!(world.ran(0, &resume[..3]).stdout, "[scripted] That is all.\n");
     assert_eq!(fs::read_to_string(world.path("repo/file")).unwrap(), "one\n");
 }
+
+#[test]
+fn without_a_name_it_is_the_newest_of_the_directory() {
+    let world = World::new();
+    let script = world.script(&[Turn(&[shell("echo two >> file")])]);
+    for dir in ["one", "two"] {
+        let dir = world.dir(dir, &[("file", b"one\n")]).display().to_string();
+        world.ran(0, &["run", "Do it.", "--dir", &dir, "--script", &script]);
+    }
+    let file = |dir: &str| fs::read_to_string(world.path(dir).join("file")).unwrap();
+    let in_one = |args: &[&str]| {
+        let mut command = world.outrigger(args);
+        Ran::of(command.current_dir(world.path("one")).output().unwrap()).expect(0)
+    };
+    in_one(&["sessions", "apply"]);
+    assert_eq!((file("one"), file("two")), ("one\ntwo\n".into(), "one\n".into()));
+    let attached = in_one(&["attach", "--json"]).lines();
+    let sessions = world.sessions();
+    let older = &sessions.last().unwrap()["session"];
+    assert_eq!(&attached.last().unwrap()["session"], older, "{sessions:?}");
+    // A cancelled one is still the newest there, and where there is none it is the newest of all.
+    world.ran(0, &["sessions", "cancel", older.as_str().unwrap()]);
+    assert!(in_one(&["sessions", "diff"]).stdout.contains("+two"));
+    world.ran(0, &["sessions", "apply"]);
+    assert_eq!(file("two"), "one\ntwo\n");
+}
+
+#[test]
+fn what_was_written_back_before_is_no_change_of_the_person() {
+    let world = World::new();
+    let file = || fs::read_to_string(world.path("repo/file")).unwrap();
+    let turn = |command: &str| Turn(&[shell(command)]).text() + "[[turn]]\ntext = \"Done.\"\n";
+    let script = world.path("script.toml");
+    let turns = ["two", "three", "four", "five"].map(|it| turn(&format!("echo {it} >> file")));
+    fs::write(&script, turns.concat()).unwrap();
+    let (dir, script) = (repo(&world).display().to_string(), script.display().to_string());
+    let run = ["run", "Do it.", "--dir", &dir, "--script", &script, "--name", "it", "--apply"];
+    world.ran(0, &run);
+    assert_eq!(file(), "one\ntwo\n");
+    // Another process goes on with it, then one of a copy.
+    let told = world.ran(0, &["sessions", "say", "it", "More."]).stderr;
+    assert!(told.contains("1 file written back"), "{told}");
+    assert_eq!(file(), "one\ntwo\nthree\n");
+    let fork = world.ran(0, &["sessions", "fork", "it", "--json"]).json();
+    let fork = fork["session"].as_str().unwrap();
+    let told = world.ran(0, &["sessions", "say", fork, "More."]).stderr;
+    let rest = format!("the rest comes with: outrigger sessions apply {fork}");
+    assert!(told.contains(&rest) && !told.contains("git -C"), "{told}");
+    world.ran(0, &["sessions", "apply", fork]);
+    assert_eq!(file(), "one\ntwo\nthree\nfour\n");
+    // Whoever takes it out of the directory gets it again.
+    fs::write(world.path("repo/file"), "one\n").unwrap();
+    world.ran(0, &["sessions", "apply", fork]);
+    assert_eq!(file(), "one\ntwo\nthree\nfour\n");
+    // What was changed back in the session is changed back here.
+    world.beside(fork, &["sh", "-c", "echo one > file"]);
+    world.ran(0, &["sessions", "apply", fork]);
+    assert_eq!(file(), "one\n");
+    // What somebody else wrote stays.
+    fs::write(world.path("repo/file"), "mine\n").unwrap();
+    let conflict = world.ran(5, &["sessions", "say", "it", "More."]).stderr;
+    assert!(conflict.contains("changed meanwhile: file"), "{conflict}");
+    assert_eq!(file(), "mine\n");
+}

@@ -77,7 +77,7 @@ fn pictures_go_along_and_are_told_in_a_line() {
         "name": "shot.png"
     });
     assert_eq!(*picture, facts);
-    let text = world.ran(0, &["sessions", "show", &session]).stderr;
+    let text = world.ran(0, &["sessions", "show", &session]).stdout;
     assert!(text.contains("› What is this?\n  with shot.png, 2 × 3, 29 bytes\n"), "{text}");
     // It is kept as long as the session names it, and goes with it elsewhere.
     let (blob, file) = (world.harness().join("blobs").join(&digest[..2]).join(digest), path("it"));

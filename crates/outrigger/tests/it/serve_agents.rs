@@ -295,6 +295,12 @@ fn a_webhook_starts_an_agent_with_what_nobody_vouches_for() {
     assert_eq!(send(&path, &standard(now.as_secs() - 600), body).0, 401);
     let (status, taken) = send(&path, &standard(now.as_secs()), body);
     assert_eq!((status, taken["session"] != json!(session)), (202, true), "{taken}");
+    // While nothing may begin for its author, whoever sends it is told to come again.
+    served.world.ran(0, &["budget", "stop", "org", "-m", "halt"]);
+    let (status, problem) = send(&path, &github("d-3", body), body);
+    assert_eq!((status, &problem["code"]), (402, &json!("budget_exhausted")), "{problem}");
+    served.world.ran(0, &["budget", "allow", "org"]);
+    assert_eq!(send(&path, &github("d-3", body), body).0, 202);
     let large = "x".repeat(520 << 10);
     let file = served.world.dir("large", &[("body", large.as_bytes())]);
     let (status, problem) =

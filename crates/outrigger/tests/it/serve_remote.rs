@@ -164,7 +164,7 @@ fn a_directory_is_sent_worked_on_and_comes_back() {
     assert_eq!(opened["principal"], "person:ada");
     let source = opened["workspace"]["source"].as_str().unwrap();
     assert!(source.ends_with(&format!(":{}", laptop.dir())), "{source}");
-    let output = laptop.world.ran(0, &["sessions", "show", &session]).stderr;
+    let output = laptop.world.ran(0, &["sessions", "show", &session]).stdout;
     assert!(output.contains("Be brief."), "{output}");
     // What is ignored stays here, and nothing of the server's own directory is there.
     assert!(!output.contains("node_modules") && !output.contains("other"), "{output}");

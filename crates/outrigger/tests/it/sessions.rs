@@ -1,6 +1,6 @@
 //! `sessions`: looking at them, going on with them, ending them.
 
-use crate::support::{Running, Turn, World, is_alive, parent_of, processes, shell, until};
+use crate::support::{Ran, Running, Turn, World, is_alive, parent_of, processes, shell, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -106,13 +106,11 @@ fn sessions_are_listed_shown_and_named_by_their_beginning() {
         refused("", 2);
         refused("UNKNOWN", 4);
     }
-    let shown = world.ran(0, &["sessions", "show", shortest]);
-    assert_eq!(shown.stdout, "[scripted] That is all.\n");
-    assert!(
-        shown.stderr.contains(&names[0]) && shown.stderr.contains("› Task"),
-        "{}",
-        shown.stderr
-    );
+    let answer = world.ran(0, &["sessions", "show", shortest, "--quiet"]);
+    assert_eq!(answer.stdout, "[scripted] That is all.\n");
+    let Ran { stdout, stderr, .. } = world.ran(0, &["sessions", "show", shortest]);
+    assert!(stdout.contains(&names[0]) && stdout.contains("› Task"), "{stdout}");
+    assert!(stdout.contains("That is all.") && stderr.is_empty(), "{stdout} {stderr}");
     let object = world.ran(0, &["sessions", "show", &names[1], "--json"]).json();
     assert_eq!(
         (&object["session"], &object["scripted"]),

@@ -12,6 +12,13 @@ use crate::exit::{Failure, Kind};
 use crate::paths::Paths;
 use crate::show::inert;
 
+/// What was written into a directory at once.
+#[derive(Debug, Clone)]
+pub(super) struct AppliedChanges {
+    pub(super) dir: PathBuf,
+    pub(super) changes: Vec<Change>,
+}
+
 /// Cheap to copy: what takes long has one of its own.
 #[derive(Clone)]
 pub(super) struct Context {
@@ -20,9 +27,9 @@ pub(super) struct Context {
     /// Files of a directory that are listed at most.
     pub(super) files_max: u64,
     pub(super) sessions: Rc<dyn SessionSource>,
-    /// What was written back, the newest last; each as it was before and after. Shared by all
-    /// copies: a job knows what those before it wrote.
-    pub(super) applied: Rc<RefCell<Vec<Vec<Change>>>>,
+    /// What was written back, the newest last. Shared by all copies: a job knows what those
+    /// before it wrote.
+    pub(super) applied: Rc<RefCell<Vec<AppliedChanges>>>,
 }
 
 impl Context {

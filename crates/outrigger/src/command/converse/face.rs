@@ -1,12 +1,11 @@
 //! What a person sees and types on: a terminal that is drawn, or lines where it is dumb.
 
-use outrigger_agent::SessionId;
 use std::io::Write;
 
 use crate::conversation::{Conversation, Input};
 use crate::exit::Outcome;
+use crate::show::Lines;
 use crate::show::row::{Paint, Row};
-use crate::show::{Lines, Tone};
 use crate::terminal::{Terminal, paint};
 
 /// One of the two.
@@ -83,16 +82,8 @@ impl Face {
     }
 
     /// The end: how one goes on stays on the terminal.
-    pub(super) fn close(mut self, conversation: &Conversation, session: Option<&SessionId>) {
-        let text = session.map(|session| {
-            format!("session {session} stays; `outrigger --continue` goes on with it here")
-        });
-        let mut rows: Vec<Row> = text.iter().map(|text| Row::note(Tone::Detail, text)).collect();
-        rows.extend(conversation.unheard().map(|text| {
-            let line = text.lines().next().unwrap_or_default();
-            Row::note(Tone::Warning, &format!("! the session may not have heard: {line}"))
-        }));
+    pub(super) fn close(mut self, conversation: &Conversation, rows: &[Row]) {
         // Whoever has gone need not be told.
-        drop(self.draw(&rows, conversation));
+        drop(self.draw(rows, conversation));
     }
 }

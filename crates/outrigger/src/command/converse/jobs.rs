@@ -10,10 +10,9 @@ use std::path::Path;
 use std::rc::Rc;
 use tokio::task::JoinSet;
 
-use super::context::Context;
+use super::context::{AppliedChanges, Context};
 use super::source::{ListedSession, Listing, OpenedTalk, SessionWork, WorkspaceDiff};
 use super::work;
-use crate::command::finish::since;
 use crate::conversation::{Hazards, Slash};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::network::HostChoice;
@@ -71,7 +70,8 @@ pub(super) fn go_on_with_last(context: Context) -> Job {
             return Err(Failure::new(Kind::NotFound, "no session began in this directory")
                 .hint("Say something: that begins one."));
         };
-        context.sessions.go_on(last.session.as_str()).await
+        let going_on = context.sessions.go_on(last.session.as_str()).await;
+        going_on.map_err(|failure| failure.hint("What you write now begins another session."))
     };
     work.map(JobEnd::Opened).boxed_local()
 }
@@ -239,8 +239,20 @@ async fn diff(work: &dyn SessionWork) -> Outcome<Vec<Row>> {
 async fn apply(context: Context, work: Option<Work>, hazards: Hazards) -> Outcome<Vec<Row>> {
     let work = work.ok_or_else(Context::not_open)?;
     let dir = work.source().await?;
+    if !context.dir.starts_with(&dir) {
+        // Where the process may write was settled when it began.
+        let session = work.session();
+        let text = format!(
+            "session {session} began in {}: from here nothing is written there",
+            dir.display()
+        );
+        return Err(Failure::new(Kind::Usage, text).hint(format!(
+            "`outrigger sessions apply {session}` writes it back, outside of this conversation."
+        )));
+    }
     let changes = work.changes().await?;
-    let changes = since(&context.applied.borrow(), changes);
+    let mut written = work.written()?;
+    let changes = outrigger_repository::since(&dir, &written.changes(), changes);
     if changes.is_empty() {
         let text = "  there is nothing that was not written back";
         return Ok(vec![Row::note(Tone::Detail, text)]);
@@ -249,8 +261,9 @@ async fn apply(context: Context, work: Option<Work>, hazards: Hazards) -> Outcom
     own_files::stay_untouched(&context.paths, &dir, &changes)?;
     write(&dir, &changes, accept)?;
     let files = count(changes.len() as u64, "file");
-    context.applied.borrow_mut().push(changes);
+    written.add(&changes)?;
     let text = format!("● {files} written back to {}; /undo takes that back", dir.display());
+    context.applied.borrow_mut().push(AppliedChanges { dir, changes });
     Ok(vec![Row::note(Tone::Good, &text)])
 }
 
@@ -268,16 +281,15 @@ fn write(dir: &Path, changes: &[Change], accept: Accept) -> Outcome {
 
 /// Takes back what was written last.
 async fn undo(context: Context, work: Option<Work>) -> Outcome<Vec<Row>> {
-    let dir = work.ok_or_else(Context::not_open)?.source().await?;
-    let Some(last) = context.applied.borrow().last().cloned() else {
+    let Some(AppliedChanges { dir, changes }) = context.applied.borrow().last().cloned() else {
         let text = "nothing was written back in this conversation";
         return Err(Failure::new(Kind::NotFound, text));
     };
-    let back: Vec<Change> = last
-        .into_iter()
-        .map(|Change { path, before, after }| Change { path, before: after, after: before })
-        .collect();
+    let back: Vec<Change> = changes.into_iter().map(Change::reversed).collect();
     write(&dir, &back, Accept::Named)?;
+    if let Some(work) = work {
+        work.written()?.add(&back)?;
+    }
     context.applied.borrow_mut().pop();
     let files = count(back.len() as u64, "file");
     let text = format!("● {files} as before; the sandbox keeps its changes");

@@ -8,7 +8,6 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use outrigger_engine::EgressQuestion;
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
@@ -23,8 +22,8 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
 use crate::network::HostChoice;
 use crate::question::{Decision, Question};
-use crate::show::Tone;
 use crate::show::row::Row;
+use crate::show::{Tone, inert};
 use crate::terminal::{self, Ability};
 
 /// What all of it is connected by.
@@ -360,9 +359,15 @@ impl Rim {
             }
         }
         if command == Slash::New {
-            self.talk = None;
+            let text = match self.talk.take().map(|talk| talk.work()) {
+                Some(work) => {
+                    let left = work.session();
+                    format!("  the next message begins another session; /sessions {left} goes back")
+                }
+                None => "  the next message begins another session".to_owned(),
+            };
             self.conversation.forget();
-            self.rows.push(Row::note(Tone::Detail, "  the next message begins another session"));
+            self.rows.push(Row::note(Tone::Detail, &text));
             let footer = self.context.footer(None);
             self.conversation.update(0, Input::Footer(footer));
             return;
@@ -391,6 +396,8 @@ impl Rim {
         }
         if was_busy {
             self.input(Input::Idle).await;
+        } else if self.jobs.is_empty() && self.is_driven() {
+            self.input(Input::Working).await;
         }
         self.say_the_rest().await;
     }
@@ -408,13 +415,40 @@ impl Rim {
         self.talk.as_ref().is_some_and(|talk| talk.is_driven())
     }
 
+    /// What is told at the end: what stays, and what was not done.
+    pub(super) async fn farewell(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        if let Some(work) = self.talk.as_ref().map(|talk| talk.work()) {
+            let session = work.session();
+            let cut = if self.is_driven() { ", its turn cut off" } else { "" };
+            let is_here =
+                work.source().await.map_or(true, |source| self.context.dir.starts_with(source));
+            let next = match is_here {
+                true => "`outrigger --continue` goes on with it here".to_owned(),
+                false => format!("`outrigger sessions say {session} \"...\"` goes on with it"),
+            };
+            let text = format!("session {session} stays{cut}; {next}");
+            rows.push(Row::note(Tone::Detail, &text));
+        }
+        let queued = self.conversation.queued().chain(self.unsaid.iter().map(String::as_str));
+        let unsent = queued.map(|text| ("not sent", text));
+        let unheard =
+            self.conversation.unheard().map(|text| ("the session may not have heard", text));
+        rows.extend(unheard.chain(unsent).map(|(what, text)| {
+            let line = text.lines().next().unwrap_or_default();
+            Row::note(Tone::Warning, &format!("! {what}: {}", inert(line)))
+        }));
+        let undone = self.later.iter().filter_map(work::written);
+        rows.extend(undone.map(|it| Row::note(Tone::Warning, &format!("! not done: {it}"))));
+        rows
+    }
+
     /// Goes on with a session.
     async fn opened(&mut self, opened: OpenedTalk) {
         let OpenedTalk { talk, before, rows } = opened;
         self.beginning = None;
         self.rows.extend(rows);
         self.conversation.forget();
-        self.context.applied = Rc::default();
         before.iter().for_each(|record| self.conversation.learn(record));
         let footer = self.context.footer(Some(talk.work().session()));
         self.conversation.update(self.now_ms(), Input::Footer(footer));

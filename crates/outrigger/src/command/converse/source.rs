@@ -13,6 +13,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use crate::command::finish::WrittenChanges;
 use crate::conversation::Input;
 use crate::exit::Outcome;
 use crate::network::{HostChoice, Words};
@@ -125,6 +126,9 @@ pub(crate) trait SessionWork: SessionControl {
 
     /// What it changed, while it waits.
     async fn changes(&self) -> Outcome<Vec<Change>>;
+
+    /// What of that was written back.
+    fn written(&self) -> Outcome<WrittenChanges>;
 
     /// What it changed, to be looked at, also while it works.
     async fn diff(&self) -> Outcome<WorkspaceDiff>;

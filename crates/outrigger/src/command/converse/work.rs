@@ -3,7 +3,7 @@
 use outrigger_agent::{Measure, State};
 
 use super::context::{Context, short};
-use crate::conversation::{Input, Slash};
+use crate::conversation::{Hazards, Input, Slash};
 use crate::exit::Failure;
 use crate::show::row::Row;
 use crate::show::{Tone, Totals, amounts, count, inert};
@@ -38,9 +38,24 @@ pub(super) fn needs_rest(command: &Slash) -> bool {
             | Slash::Fork
             | Slash::Model(Some(_))
             | Slash::Net(Some(_))
+            | Slash::New
             | Slash::Rewind(_)
             | Slash::Sessions(Some(_))
     )
+}
+
+/// Such a command as it is written.
+pub(super) fn written(command: &Slash) -> Option<&'static str> {
+    Some(match command {
+        Slash::Apply(Hazards::Refused) => "/apply",
+        Slash::Apply(Hazards::Accepted) => "/apply all",
+        Slash::Branch => "/branch",
+        Slash::Fork => "/fork",
+        Slash::Model(_) => "/model",
+        Slash::Net(_) => "/net",
+        Slash::Rewind(_) => "/rewind",
+        _ => return None,
+    })
 }
 
 /// What is under way while a command is done.

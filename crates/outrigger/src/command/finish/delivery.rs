@@ -13,6 +13,7 @@ use super::back::Back;
 use super::branch::CommittedWork;
 use super::durable::write;
 use super::ending::ending;
+use super::written::WrittenChanges;
 use crate::command::drive::resume_hint;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
@@ -123,9 +124,11 @@ impl Delivery<'_> {
             Back::Patch | Back::Branch => None,
         };
         if let (Some(accept), Some(changes), Some(dir)) = (accept, changes, source) {
-            own_files::stay_untouched(self.paths, dir, changes)?;
+            let mut written = WrittenChanges::load(self.paths, self.session)?;
+            let rest = outrigger_repository::since(dir, &written.changes(), changes.clone());
+            own_files::stay_untouched(self.paths, dir, &rest)?;
             let accept = accepted(accept, hazards, screen).await?;
-            let written = outrigger_repository::apply(dir, changes, accept).map_err(|error| {
+            let files = outrigger_repository::apply(dir, &rest, accept).map_err(|error| {
                 let failure = repository::failed(dir, &error);
                 match (kept, error) {
                     // What was refused for safety is not to be done by hand instead.
@@ -138,11 +141,13 @@ impl Delivery<'_> {
                     _ => failure,
                 }
             })?;
-            if changes.is_empty() && matches!(self.back, Back::Now(_)) {
+            written.add(&rest)?;
+            let is_nothing = changes.is_empty() && rest.is_empty();
+            if is_nothing && matches!(self.back, Back::Now(_)) {
                 screen.note(Tone::Plain, format!("session {} changed nothing", self.session));
             }
-            if !changes.is_empty() {
-                let text = match written as u64 {
+            if !is_nothing {
+                let text = match files as u64 {
                     0 => format!("● {} has all of it already", dir.display()),
                     new => {
                         let files = show::count(new, "file");
@@ -178,17 +183,22 @@ impl Delivery<'_> {
             let text = "! don't apply this patch as it is: it has what is never written back";
             return screen.note(Tone::Warning, text);
         }
-        let changes = work.changes.as_deref().unwrap_or_default();
         let ours = format!("outrigger sessions apply {}", self.session);
-        let text = match outrigger_repository::already_there(dir, changes) {
-            0 => format!("apply it with: {}", apply_by_hand(dir, patch)),
-            all if all == changes.len() => {
+        if let Some(changes) = &work.changes {
+            let written = WrittenChanges::load(self.paths, self.session);
+            let written = written.map(|it| it.changes()).unwrap_or_default();
+            let rest = outrigger_repository::since(dir, &written, changes.clone());
+            let there = outrigger_repository::already_there(dir, &rest);
+            if there == rest.len() {
                 let text = format!("{} has all of it already", dir.display());
                 return screen.note(Tone::Detail, text);
             }
-            // As a whole it fits no more.
-            _ => return screen.note(Tone::Detail, format!("the rest comes with: {ours}")),
-        };
+            if there > 0 || rest != *changes {
+                // As a whole it fits no more.
+                return screen.note(Tone::Detail, format!("the rest comes with: {ours}"));
+            }
+        }
+        let text = format!("apply it with: {}", apply_by_hand(dir, patch));
         screen.note(Tone::Detail, text);
         if !matches!(self.back, Back::Now(_)) {
             screen.note(Tone::Detail, format!("or: {ours}"));

@@ -20,13 +20,13 @@ use crate::{repository, session};
 
 /// Prints the patch.
 pub(super) async fn diff(remote: &Remote, asked: Diff) -> Outcome<u8> {
-    let session = remote.find(&asked.session).await?;
+    let session = remote.named_or_newest(asked.session.as_deref()).await?;
     print_patch(&session, &patch(remote, &session).await?, None, asked.output)
 }
 
 /// Writes the changes back into the directory that the session began with, here or at the server.
 pub(super) async fn apply(remote: &Remote, asked: WriteBack) -> Outcome<u8> {
-    let session = remote.find(&asked.session).await?.root();
+    let session = remote.named_or_newest(asked.session.as_deref()).await?.root();
     let state = remote.state(&session).await?;
     let mut screen = Screen::new(asked.output);
     if let Some(dir) = remote.source(&session) {

@@ -1,9 +1,10 @@
 //! A server, as commands use it, and what they ask of it most.
 
 use outrigger_agent::{Seq, SessionId, State};
-use outrigger_api::SessionInfo;
+use outrigger_api::{SessionInfo, SessionList};
 use outrigger_client::{Error, ServerClient};
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use super::attached::UnsentPictures;
 use super::journal::RemoteJournal;
 use crate::command::drive::resume_hint;
-use crate::command::finish::write;
+use crate::command::finish::{WrittenChanges, write};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
 use crate::paths::Paths;
@@ -53,6 +54,54 @@ impl Remote {
         Ok(session::find(&self.journal, name).await?.session)
     }
 
+    /// The session that a person names, else the newest of the directory that they stand in,
+    /// else the newest of all.
+    pub(super) async fn named_or_newest(&self, name: Option<&str>) -> Outcome<SessionId> {
+        let newest_here = match (name, session::here()) {
+            (None, Some(dir)) => self.newest_in(&dir, |_| true).await?,
+            (Some(_), _) | (None, None) => None,
+        };
+        let newest_here = newest_here.map(|info| info.id);
+        self.find(newest_here.as_deref().or(name).unwrap_or(session::LAST)).await
+    }
+
+    /// The newest session of a directory of this machine that is wanted, if there is one.
+    pub(super) async fn newest_in(
+        &self,
+        dir: &Path,
+        is_wanted: impl Fn(&SessionInfo) -> bool,
+    ) -> Outcome<Option<SessionInfo>> {
+        let (source, mut newest) = (Some(source_of(dir)), None);
+        let look = |info: SessionInfo| match is_wanted(&info) && info.directory == source {
+            true => {
+                newest = Some(info);
+                ControlFlow::Break(())
+            }
+            false => ControlFlow::Continue(()),
+        };
+        self.walk(look).await?;
+        Ok(newest)
+    }
+
+    /// Looks at the sessions that the person may see, newest first, until that breaks.
+    pub(super) async fn walk(
+        &self,
+        mut look: impl FnMut(SessionInfo) -> ControlFlow<()>,
+    ) -> Outcome {
+        let mut cursor = String::new();
+        loop {
+            let path = format!("/v1/sessions?limit={}{cursor}", limits::REMOTE_SESSIONS_PAGE);
+            let page: SessionList = self.client.get(&path).await?;
+            if page.data.into_iter().try_for_each(&mut look).is_break() {
+                return Ok(());
+            }
+            match page.next_cursor {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return Ok(()),
+            }
+        }
+    }
+
     /// How a session stands now, as the server tells it.
     pub(super) async fn info(&self, session: &SessionId) -> Outcome<SessionInfo> {
         Ok(self.client.get(&format!("/v1/sessions/{session}")).await?)
@@ -82,9 +131,17 @@ impl Remote {
         Some(PathBuf::from(OsStr::from_bytes(&dir)))
     }
 
+    /// A copy of a session goes on from the same directory.
+    pub(super) fn remember_fork(&self, session: &SessionId, fork: &SessionId) -> Outcome {
+        if let Some(dir) = self.source(session) {
+            self.remember(fork, &dir)?;
+        }
+        WrittenChanges::copy(&self.kept, session, fork)
+    }
+
     /// Where a question is answered.
     pub(super) fn approval(&self, waiting: &PendingApproval) -> String {
-        format!("/v1/approvals/{}", waiting.session.effect(waiting.effect))
+        format!("/v1/approvals/{}", waiting.id())
     }
 }
 

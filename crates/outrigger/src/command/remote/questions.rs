@@ -75,7 +75,7 @@ impl QuestionSource for RemoteQuestions<'_> {
                 ..yes
             },
         };
-        let path = format!("/v1/approvals/{}", question.session.effect(question.effect));
+        let path = format!("/v1/approvals/{}", question.id);
         match self.remote.client.command(&path, &answer).await {
             Ok(()) => Ok(AnswerReceipt::Taken),
             Err(Error::Problem(problem)) if problem.code == ProblemCode::Conflict => {

@@ -160,18 +160,5 @@ async fn last_of(remote: &Remote, dir: &Path) -> Outcome<SessionId> {
 /// The newest session of a directory of this machine in which the person may speak, if there
 /// is one.
 pub(super) async fn last_in(remote: &Remote, dir: &Path) -> Outcome<Option<SessionInfo>> {
-    let source = source_of(dir);
-    let mut cursor = String::new();
-    loop {
-        let path = format!("/v1/sessions?limit=200{cursor}");
-        let page: outrigger_api::SessionList = remote.client.get(&path).await?;
-        let is_of = |info: &SessionInfo| {
-            info.rights.speak && !info.cancelled && info.directory.as_ref() == Some(&source)
-        };
-        match (page.data.into_iter().find(is_of), page.next_cursor) {
-            (Some(info), _) => return Ok(Some(info)),
-            (None, Some(next)) => cursor = format!("&cursor={next}"),
-            (None, None) => return Ok(None),
-        }
-    }
+    remote.newest_in(dir, |info| info.rights.speak && !info.cancelled).await
 }

@@ -16,6 +16,7 @@ use crate::command::converse::source::{
     OpenedTalk, SessionControl, SessionSource, SessionWork, WorkspaceDiff,
 };
 use crate::command::converse::went_back;
+use crate::command::finish::WrittenChanges;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::network::{HostChoice, Words, shown};
 use crate::show::Screen;
@@ -67,6 +68,10 @@ impl SessionWork for RemoteWork {
         Ok(changes.map(|changes| changes.changed).unwrap_or_default())
     }
 
+    fn written(&self) -> Outcome<WrittenChanges> {
+        WrittenChanges::load(&self.remote.kept, &self.session)
+    }
+
     async fn diff(&self) -> Outcome<WorkspaceDiff> {
         let changes: WorkspaceChanges = self.remote.client.get(&self.path("changes")).await?;
         let WorkspaceChanges { mut patch, hidden_bytes, mut warnings, .. } = changes;
@@ -106,9 +111,7 @@ impl SessionControl for RemoteWork {
         let fork: SessionInfo = self.remote.client.post_once(&path, &asked, &once).await?;
         let fork = named(&fork.id)?;
         // Its changes go where those of the session would that it is a copy of.
-        if let Some(dir) = self.remote.source(&self.session) {
-            self.remote.remember(&fork, &dir)?;
-        }
+        self.remote.remember_fork(&self.session, &fork)?;
         Ok(fork)
     }
 

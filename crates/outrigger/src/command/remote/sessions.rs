@@ -3,27 +3,30 @@
 use outrigger_agent::{Amounts, Seq, SessionId};
 use outrigger_api::{
     CancelSession, CheckpointInfo, CheckpointList, ForkSession, ProblemCode, ResumeSession,
-    RewindSession, SendMessage, SessionGroup, SessionInfo, SessionList, ShareAccess, ShareInfo,
+    RewindSession, SendMessage, ServerInfo, SessionGroup, SessionInfo, ShareAccess, ShareInfo,
 };
 use outrigger_client::Error;
 use serde_json::json;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::changes::drive;
-use super::connection::{Remote, cut_off, not_there, source_of};
+use super::connection::{Remote, cut_off, named, not_there, source_of};
 use super::follow::{OnInterrupt, follow};
 use super::journal::row;
 use super::run::{say, session_limits};
 use crate::command::drive::catch_up;
 use crate::command::finish::{ending, waits};
 use crate::command::sessions::{
-    Attach, CheckpointLine, Ls, RemoveSessions, SessionLine, Sessions, ShareSession, Show,
-    StopSessions, did_not_run, did_stop, gone, lines, print_checkpoints, print_sessions,
-    print_shares, print_stopped, still_runs, summary, tell_removed, tell_watched,
+    Attach, CheckpointLine, Ls, PruneSessions, RemoveSessions, SessionLine, Sessions, ShareSession,
+    Show, StopSessions, did_not_run, did_stop, gone, lines, print_checkpoints, print_sessions,
+    print_shares, print_stopped, show_screen, still_runs, summary, tell_dry, tell_pruned,
+    tell_removed, tell_watched,
 };
-use crate::exit::Outcome;
+use crate::exit::{Kind, Outcome};
 use crate::flags::{Json, Output};
 use crate::limits;
+use crate::session::now_ms;
 use crate::show::{self, Screen, Tone, Totals};
 use crate::waiting::PendingApproval;
 use crate::{picture, session};
@@ -63,7 +66,7 @@ pub(super) async fn execute(remote: &Remote, asked: Sessions) -> Outcome<u8> {
         Sessions::Cancel { session, output } => cancel(remote, &session, output).await,
         Sessions::Export { .. } | Sessions::Import { .. } => Err(not_there("an archive")),
         Sessions::Rm(asked) => rm(remote, asked).await,
-        Sessions::Prune(_) => Err(not_there("to remove sessions by their age")),
+        Sessions::Prune(asked) => prune(remote, asked).await,
         Sessions::Attach(_) | Sessions::Stop(_) | Sessions::Diff(_) | Sessions::Apply(_) => {
             unreachable!("`remote::execute` has them")
         }
@@ -76,22 +79,16 @@ async fn ls(remote: &Remote, asked: Ls) -> Outcome<u8> {
         source_of(&real.unwrap_or_else(|_| dir.clone()))
     });
     let mut listed = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let page: SessionList =
-            remote.client.get(&format!("/v1/sessions?limit=200{cursor}")).await?;
-        for info in page.data {
-            if source.is_none() || info.directory == source {
-                listed.push(line(info)?);
-            }
+    let look = |info: SessionInfo| {
+        if source.is_none() || info.directory == source {
+            listed.push(info);
         }
-        match page.next_cursor.filter(|_| listed.len() < asked.limit) {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
-        }
-    }
+        if listed.len() < asked.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    remote.walk(look).await?;
     listed.truncate(asked.limit);
-    print_sessions(&listed, &asked)
+    let lines: Vec<_> = listed.into_iter().map(line).collect::<Outcome<_>>()?;
+    print_sessions(&lines, &asked)
 }
 
 fn line(info: SessionInfo) -> Outcome<SessionLine> {
@@ -110,10 +107,7 @@ fn line(info: SessionInfo) -> Outcome<SessionLine> {
 async fn show(remote: &Remote, asked: Show) -> Outcome<u8> {
     let row = session::find(&remote.journal, &asked.session).await?;
     let state = remote.state(&row.session).await?;
-    let mut screen = Screen::new(asked.output);
-    if asked.full {
-        screen = screen.in_full();
-    }
+    let mut screen = show_screen(&asked);
     if asked.output.json != Some(Json::Object) {
         let mut shown = Seq::default();
         catch_up(&remote.journal, &row.session, &mut shown, &mut screen).await?;
@@ -145,7 +139,7 @@ async fn logs(
 /// Shows a session until it ends or waits, and ends as a `run` would then. Ctrl-C stops the
 /// watching and nothing else.
 pub(super) async fn attach(remote: &Remote, asked: Attach) -> Outcome<u8> {
-    let session = remote.find(&asked.session).await?;
+    let session = remote.named_or_newest(asked.session.as_deref()).await?;
     let mut screen = Screen::new(asked.output);
     let watching = follow(remote, &session, Seq::default(), OnInterrupt::Leave, &mut screen);
     let state = Box::pin(watching).await?;
@@ -238,6 +232,7 @@ async fn fork(remote: &Remote, name: &str, at: Option<u64>, output: Output) -> O
     let (asked, mut screen) = (ForkSession { at }, Screen::new(output));
     let forking = remote.client.post_once::<SessionInfo>(&path, &asked, &once);
     let fork = screen.during("copying the session's disks", forking).await?.id;
+    remote.remember_fork(&session, &named(&fork)?)?;
     screen.note(Tone::Good, format!("● session {fork} begins where {session} stood"));
     screen.note(Tone::Detail, format!("go on with: outrigger sessions say {fork} \"...\""));
     if output.json.is_some() {
@@ -265,14 +260,56 @@ pub(super) async fn rm(remote: &Remote, asked: RemoveSessions) -> Outcome<u8> {
     for name in &names {
         sessions.push(remote.find(name).await?);
     }
+    for session in &sessions {
+        remove(remote, session).await?;
+    }
+    tell_removed(&sessions, None, output)
+}
+
+async fn remove(remote: &Remote, session: &SessionId) -> Outcome {
+    remote.client.delete(&format!("/v1/sessions/{session}")).await?;
+    gone(&remote.kept.patch(session.as_str()))?;
+    gone(&remote.kept.written(session.as_str()))?;
+    gone(&remote.kept.apply(session.as_str()))
+}
+
+/// Removes the person's own sessions that are old: an administrator may remove those of others,
+/// and has to name them.
+pub(super) async fn prune(remote: &Remote, asked: PruneSessions) -> Outcome<u8> {
+    let before_ms = now_ms().saturating_sub(asked.older_than.ms());
+    let source = asked
+        .dir
+        .as_ref()
+        .map(|dir| source_of(&std::fs::canonicalize(dir).unwrap_or_else(|_| dir.clone())));
+    let ServerInfo { person, .. } = remote.client.get("/v1/server").await?;
+    let mut sessions: Vec<(SessionId, String)> = Vec::new();
+    let look = |info: SessionInfo| {
+        let is_busy = info.group == SessionGroup::Running || info.approvals > 0;
+        let is_meant = info.person == person && (source.is_none() || info.directory == source);
+        let is_old = !is_busy && info.last_at_ms <= before_ms;
+        if is_old
+            && is_meant
+            && let Some(id) = SessionId::new(&info.id)
+        {
+            sessions.push((id, info.title));
+        }
+        ControlFlow::Continue(())
+    };
+    remote.walk(look).await?;
     let mut removed = Vec::new();
-    for session in sessions {
-        remote.client.delete(&format!("/v1/sessions/{session}")).await?;
-        gone(&remote.kept.patch(session.as_str()))?;
-        gone(&remote.kept.apply(session.as_str()))?;
+    for (session, title) in sessions {
+        if asked.dry_run {
+            tell_dry(&session, &title, asked.output);
+        } else if let Err(failure) = remove(remote, &session).await {
+            // One that somebody came back to is left for the next time.
+            if failure.kind != Kind::Conflict {
+                return Err(failure);
+            }
+            continue;
+        }
         removed.push(session);
     }
-    tell_removed(&removed, None, output)
+    tell_pruned(&removed, None, &asked)
 }
 
 async fn cancel(remote: &Remote, name: &str, output: Output) -> Outcome<u8> {

@@ -71,7 +71,12 @@ impl From<ClientError> for WatchError {
 impl From<StoreError> for WatchError {
     fn from(error: StoreError) -> Self {
         match error.retry() {
-            Retry::Later => Self::Away(Failure::from_error(Kind::ServerFailed, &error)),
+            Retry::Later => match Failure::from(&error) {
+                refused if matches!(refused.kind, Kind::Auth | Kind::Denied) => {
+                    Self::Failed(refused)
+                }
+                _ => Self::Away(Failure::from_error(Kind::ServerFailed, &error)),
+            },
             Retry::AfterLoad | Retry::Never => Self::Failed(error.into()),
         }
     }

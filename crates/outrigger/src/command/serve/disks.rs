@@ -11,10 +11,9 @@ use outrigger_engine::{Engine, SessionCheckpoint};
 use outrigger_repository::{Accept, Change};
 use outrigger_sandbox::Sandbox;
 use outrigger_server::{FilePreview, RequestError, SessionChanges, SessionDisks, TakenChanges};
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::ServeContext;
@@ -22,7 +21,7 @@ use super::files;
 use super::host::{Host, QuietSession};
 use super::jobs::Jobs;
 use crate::change::ProposedChange;
-use crate::command::finish::{first_sandbox, since};
+use crate::command::finish::{WrittenChanges, first_sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::waiting::PendingApproval;
 use crate::{limits, own_files, repository, workspace};
@@ -33,13 +32,11 @@ pub(super) struct Disks {
     context: Arc<ServeContext>,
     host: Host,
     jobs: Jobs,
-    /// What was written back of each session, the newest last.
-    applied: Arc<Mutex<HashMap<SessionId, Vec<Vec<Change>>>>>,
 }
 
 impl Disks {
     pub(super) fn new(context: Arc<ServeContext>, host: Host, jobs: Jobs) -> Self {
-        Self { context, host, jobs, applied: Arc::default() }
+        Self { context, host, jobs }
     }
 
     /// What a session changed: as it is now where its turn runs here, else as it was kept.
@@ -129,14 +126,14 @@ impl Disks {
         let dir = self.source(session, &state)?;
         let changes = self.taken(&quiet, session).await;
         quiet.rest(session).await;
-        let before = self.applied().get(session).cloned().unwrap_or_default();
-        let changes = since(&before, changes?);
+        let mut written = WrittenChanges::load(&self.context.paths, session)?;
+        let changes = outrigger_repository::since(&dir, &written.changes(), changes?);
         let accept = if asked.accept_hazards { Accept::Named } else { Accept::Nothing };
         own_files::stay_untouched(&self.context.paths, &dir, &changes)?;
         outrigger_repository::apply(&dir, &changes, accept)
             .map_err(|error| repository::failed(&dir, &error))?;
         let files = changes.len() as u64;
-        self.applied().entry(session.clone()).or_default().push(changes);
+        written.add(&changes)?;
         Ok(AppliedChanges { files, directory: dir.display().to_string() })
     }
 
@@ -150,10 +147,6 @@ impl Disks {
             Failure::new(Kind::Usage, text)
                 .hint(format!("`outrigger sessions apply {session}` writes it back."))
         })
-    }
-
-    fn applied(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<Vec<Change>>>> {
-        self.applied.lock().expect("nobody panics while they hold the table")
     }
 
     async fn previewed(&self, session: &SessionId, effect: Seq) -> Outcome<Option<FilePreview>> {
@@ -187,6 +180,7 @@ impl Disks {
         }
         let quiet = self.host.quiet(session).await?;
         quiet.engine.fork(session, at, into, by).await?;
+        WrittenChanges::copy(&self.context.paths, session, into)?;
         // It has the changes of the other until it has some of its own.
         drop(self.keep_changes(into).await);
         Ok(())

@@ -12,7 +12,7 @@ use outrigger_api::{AttachedText, CreateSession, ProblemCode};
 use outrigger_policy::{
     AccessAction, Directory, MemoryKind, MemoryScope, Owner, Principal, Scope, Trigger,
 };
-use outrigger_server::{RequestError, WebhookMessage, session_name};
+use outrigger_server::{RequestError, WebhookMessage, account_stop, session_name};
 use outrigger_store::Keys as _;
 use outrigger_store::entries::Error as EntryError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,6 +92,12 @@ impl TriggeredAgent {
     }
 }
 
+/// What came of looking at a schedule.
+enum Started {
+    Now,
+    NothingDue,
+}
+
 /// Starts agents by themselves.
 #[derive(Debug, Clone)]
 pub(super) struct Triggers(Arc<Inner>);
@@ -126,28 +132,41 @@ impl Triggers {
 
     async fn start_due(&self, now_ms: u64) -> Outcome {
         for triggered in self.all().await? {
-            if let Err(failure) = self.start_scheduled(&triggered, now_ms).await {
-                self.say(&triggered.key(), &failure);
+            match self.start_scheduled(&triggered, now_ms).await {
+                Err(failure) => self.say(&triggered.key(), &failure),
+                // That it fails again is said again.
+                Ok(Started::Now) => {
+                    self.0
+                        .failed
+                        .lock()
+                        .expect("nobody panics while they hold it")
+                        .remove(&triggered.key());
+                }
+                Ok(Started::NothingDue) => {}
             }
         }
         Ok(())
     }
 
     /// Starts what a schedule wants by now: the newest of the times that were missed.
-    async fn start_scheduled(&self, triggered: &TriggeredAgent, now_ms: u64) -> Outcome {
-        let Some(schedule) = &triggered.agent.definition.schedule else { return Ok(()) };
+    async fn start_scheduled(&self, triggered: &TriggeredAgent, now_ms: u64) -> Outcome<Started> {
+        let Some(schedule) = &triggered.agent.definition.schedule else {
+            return Ok(Started::NothingDue);
+        };
         let since_ms = now_ms.saturating_sub(limits::TRIGGER_LATE_MS_MAX).max(triggered.since_ms);
         let times = std::iter::successors(schedule.next_ms(since_ms), |at| schedule.next_ms(*at));
-        let Some(at_ms) = times.take_while(|at| *at <= now_ms).last() else { return Ok(()) };
+        let Some(at_ms) = times.take_while(|at| *at <= now_ms).last() else {
+            return Ok(Started::NothingDue);
+        };
         let key = triggered.key();
         let session = session_name(&[b"schedule", key.as_bytes(), &at_ms.to_le_bytes()]);
         let journal = &self.0.context.store.journal;
         if journal.head(&session).await? > Seq::default() || self.works(&key).await? {
-            return Ok(());
+            return Ok(Started::NothingDue);
         }
         self.start(triggered, Trigger::Schedule, &session, Vec::new()).await?;
         self.0.last.lock().expect("nobody panics while they hold it").insert(key, session);
-        Ok(())
+        Ok(Started::Now)
     }
 
     /// Whether what a schedule began last is still in its turn: then nothing is begun beside it.
@@ -170,6 +189,12 @@ impl Triggers {
             let text =
                 format!("{} belongs to {person}, who may not begin sessions", triggered.key());
             return Err(Failure::new(Kind::Denied, text));
+        }
+        let accounts = self.0.context.store.accounts.accounts().await?;
+        if let Some(stop) = account_stop(accounts, person) {
+            // Whoever sent a message may send it again.
+            let text = format!("{} does not start: {stop}", triggered.key());
+            return Err(Failure::new(Kind::BudgetExhausted, text));
         }
         let start = AgentStart { agent: triggered.agent.clone(), trigger: Some(trigger) };
         let opening = SessionOpening {

@@ -21,9 +21,9 @@ use crate::{abandoned, limits, session};
 
 #[derive(Debug, Args)]
 pub(crate) struct Attach {
-    /// The session, or the beginning of its name.
-    #[arg(default_value = session::LAST)]
-    pub(crate) session: String,
+    /// The session, or the beginning of its name; without one, the newest of this directory, or
+    /// where there is none the newest of all.
+    pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Attach {
 pub(crate) async fn attach(paths: &Paths, asked: Attach) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let journal = &*store.journal;
-    let session = session::find(journal, &asked.session).await?.session;
+    let session = session::named_or_newest(&store, asked.session.as_deref()).await?;
     let mut screen = Screen::new(asked.output);
     let mut shown = Seq::default();
     follow(&store, &session, Until::Parked, &mut shown, &mut screen).await?;

@@ -7,7 +7,7 @@ use outrigger_store::LeasePurpose;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::command::finish::{Back, Finish};
+use crate::command::finish::{Back, Finish, WrittenChanges};
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::Outcome;
@@ -103,6 +103,7 @@ pub(crate) async fn fork(
     let fork = session::new_id();
     let forking = Box::pin(engine.fork(&session, at.map(Seq), &fork, session::WHO));
     let checkpoint = screen.during("copying the session's disks", forking).await?;
+    WrittenChanges::copy(paths, &session, &fork)?;
     let text = format!("● session {fork} begins where {session} stood at {}", checkpoint.at);
     screen.note(Tone::Good, text);
     let next = format!("go on with: outrigger sessions say {fork} \"...\"");

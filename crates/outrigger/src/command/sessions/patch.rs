@@ -22,18 +22,18 @@ use crate::show::{self, Screen};
 
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
-    /// The session, or the beginning of its name.
-    #[arg(default_value = session::LAST)]
-    pub(crate) session: String,
+    /// The session, or the beginning of its name; without one, the newest of this directory, or
+    /// where there is none the newest of all.
+    pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WriteBack {
-    /// The session, or the beginning of its name.
-    #[arg(default_value = session::LAST)]
-    pub(crate) session: String,
+    /// The session, or the beginning of its name; without one, the newest of this directory, or
+    /// where there is none the newest of all.
+    pub(crate) session: Option<String>,
     /// Also what programs run or obey by themselves, which is asked about on a terminal and
     /// refused elsewhere.
     #[arg(long)]
@@ -60,7 +60,7 @@ impl WriteBack {
 /// Prints the patch as it was kept when the session last waited or ended.
 pub(super) async fn diff(paths: &Paths, asked: Diff) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let session = session::find(&*store.journal, &asked.session).await?.session;
+    let session = session::named_or_newest(&store, asked.session.as_deref()).await?;
     if let Ok(why) = fs::read_to_string(paths.untaken(session.as_str())) {
         let text = format!("what session {session} changed could not be taken out: {why}");
         return Err(Failure::new(Kind::Conflict, text)
@@ -122,7 +122,7 @@ pub(crate) fn print(
 pub(super) async fn apply(paths: &Paths, asked: WriteBack) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
-    let named = session::find(&*store.journal, &asked.session).await?.session;
+    let named = session::named_or_newest(&store, asked.session.as_deref()).await?;
     let session = session::root(&*store.journal, &named).await?;
     let Some(_lease) = store.database.lease(&session, LeasePurpose::Look).await? else {
         return Err(session::held(&session));

@@ -14,7 +14,7 @@ use crate::exit::{Kind, Outcome};
 use crate::flags::Output;
 use crate::paths::Paths;
 use crate::session::{self, now_ms};
-use crate::show::{self, Screen, Tone, count};
+use crate::show::{self, Screen, Tone, count, inert};
 
 #[derive(Debug, Args)]
 pub(crate) struct PruneSessions {
@@ -45,7 +45,6 @@ pub(crate) async fn prune(paths: &Paths, asked: PruneSessions) -> Outcome<u8> {
         ControlFlow::Continue(())
     })
     .await?;
-    let screen = Screen::new(asked.output);
     let mut remover = Remover::new(paths, &config, &store);
     let mut removed: Vec<SessionId> = Vec::new();
     for row in rows {
@@ -56,7 +55,7 @@ pub(crate) async fn prune(paths: &Paths, asked: PruneSessions) -> Outcome<u8> {
             }
         }
         if asked.dry_run {
-            screen.note(Tone::Detail, format!("would remove {}  {}", row.session, row.title));
+            tell_dry(&row.session, &row.title, asked.output);
             removed.push(row.session);
             continue;
         }
@@ -67,11 +66,25 @@ pub(crate) async fn prune(paths: &Paths, asked: PruneSessions) -> Outcome<u8> {
             Ok(gone) => removed.extend(gone),
         }
     }
+    tell_pruned(&removed, Some(BLOBS_STAY), &asked)
+}
+
+/// Says what would be removed.
+pub(crate) fn tell_dry(session: &SessionId, title: &str, output: Output) {
+    Screen::new(output).note(Tone::Detail, format!("would remove {session}  {}", inert(title)));
+}
+
+/// Says which sessions are gone, or would be. `detail`: what is said of those that are.
+pub(crate) fn tell_pruned(
+    removed: &[SessionId],
+    detail: Option<&str>,
+    asked: &PruneSessions,
+) -> Outcome<u8> {
     if !asked.dry_run {
-        return told(&removed, Some(BLOBS_STAY), asked.output);
+        return told(removed, detail, asked.output);
     }
     let sessions = count(removed.len() as u64, "session");
-    screen.note(Tone::Good, format!("● {sessions} would be removed"));
+    Screen::new(asked.output).note(Tone::Good, format!("● {sessions} would be removed"));
     if asked.output.json.is_some() {
         let removed: Vec<_> = removed.iter().map(SessionId::as_str).collect();
         show::line(&json!({ "type": "removed", "sessions": removed, "dry_run": true }))?;

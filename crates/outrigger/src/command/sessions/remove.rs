@@ -107,6 +107,7 @@ impl<'a> Remover<'a> {
             self.store.database.remove(name, *head).await?;
             gone(&self.paths.patch(name.as_str()))?;
             gone(&self.paths.untaken(name.as_str()))?;
+            gone(&self.paths.written(name.as_str()))?;
         }
         gone(&self.paths.apply(session.as_str()))?;
         gone(&self.paths.log(session.as_str()))?;

@@ -12,7 +12,7 @@ use crate::exit::Outcome;
 use crate::flags::{Json, Output};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, Totals, inert};
-use crate::{abandoned, compose, network, session};
+use crate::{abandoned, compose, network, session, waiting};
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
@@ -31,10 +31,7 @@ pub(super) async fn execute(paths: &Paths, asked: Show) -> Outcome<u8> {
     let mut row = session::find(&*store.journal, &asked.session).await?;
     row.status = abandoned::standing(&store, &row).await?;
     let state = session::fold(&*store.journal, &row.session).await?;
-    let mut screen = Screen::new(output);
-    if asked.full {
-        screen = screen.in_full();
-    }
+    let mut screen = screen(&asked);
     if output.json != Some(Json::Object) {
         catch_up(&*store.journal, &row.session, &mut Seq::default(), &mut screen).await?;
     }
@@ -45,6 +42,16 @@ pub(super) async fn execute(paths: &Paths, asked: Show) -> Outcome<u8> {
     let answer = outrigger_agent::answer(state.conversation());
     screen.result(&answer, &summary(&row, &state, patch.as_deref()))?;
     Ok(0)
+}
+
+/// Where it is shown: what was asked for is on standard output.
+pub(crate) fn screen(asked: &Show) -> Screen {
+    let is_for_people = asked.output.json.is_none() && !asked.output.quiet;
+    let screen = match is_for_people {
+        true => Screen::on_stdout(asked.output).with_replies(),
+        false => Screen::new(asked.output),
+    };
+    if asked.full { screen.in_full() } else { screen }
 }
 
 /// How it stands, for people. `patch`: what is kept of its changes.
@@ -71,6 +78,8 @@ pub(crate) fn lines(row: &SessionRow, state: &State, patch: Option<&Path>) -> Ve
     if let Some(patch) = patch {
         lines.push(format!("  patch      {}", patch.display()));
     }
+    let ids = waiting::ids(&row.session, state);
+    lines.extend(ids.iter().map(|id| format!("  asks       outrigger inbox {id}")));
     lines
 }
 
@@ -92,6 +101,7 @@ pub(crate) fn summary(row: &SessionRow, state: &State, patch: Option<&Path>) -> 
     summary["scripted"] = json!(spec.is_some_and(|spec| spec.model.scripted));
     summary["network"] = json!(spec.map(|spec| spec.network()));
     summary["dir"] = json!(dir);
+    summary["waiting"] = json!(waiting::ids(&row.session, state));
     summary["patch"] = json!(patch.map(|path| path.display().to_string()));
     summary
 }

@@ -89,12 +89,17 @@ async fn one(paths: &Paths, config: &Config, store: &Store, session: &SessionId)
         return Ok(false);
     }
     compose::clerk(paths, config, store)?.interrupt(session, session::WHO).await?;
-    for _ in 0..limits::STOP_MS_MAX / limits::FOLLOW_POLL_MS {
+    let mut left_ms = limits::STOP_MS_MAX;
+    while left_ms > 0 {
         if !store.database.is_leased(session).await? {
             return Ok(true);
         }
+        if !in_turn().await? {
+            // A conversation keeps it; a run takes its changes out first.
+            left_ms = left_ms.min(limits::STOPPED_RUN_MS_MAX);
+        }
+        left_ms = left_ms.saturating_sub(limits::FOLLOW_POLL_MS);
         tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
     }
-    // A conversation keeps it.
     if in_turn().await? { Err(still_runs(session)) } else { Ok(true) }
 }

@@ -11,6 +11,7 @@ use super::sessions::OwnSessions;
 use super::talk::OwnTalk;
 use super::work::OwnWork;
 use crate::command::converse::source::{OpenedTalk, SessionControl, SessionWork};
+use crate::command::finish::WrittenChanges;
 use crate::command::task;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::network::{self, HostChoice, Words};
@@ -27,6 +28,7 @@ impl SessionControl for OwnWork {
     async fn fork(&self) -> Outcome<SessionId> {
         let into = session::new_id();
         Box::pin(self.engine.fork(&self.session, None, &into, session::WHO)).await?;
+        WrittenChanges::copy(&self.sessions.paths, &self.session, &into)?;
         Ok(into)
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use super::sessions::OwnSessions;
 use crate::command::converse::source::{SessionWork, WorkspaceDiff};
-use crate::command::finish::{Back, Finish};
+use crate::command::finish::{Back, Finish, WrittenChanges};
 use crate::compose::Store;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::show::row::Row;
@@ -85,6 +85,10 @@ impl SessionWork for OwnWork {
     async fn changes(&self) -> Outcome<Vec<Change>> {
         let _alone = self.sandboxes.lock().await;
         Ok(self.taken(&self.state().await?).await?.0)
+    }
+
+    fn written(&self) -> Outcome<WrittenChanges> {
+        WrittenChanges::load(&self.sessions.paths, &self.session)
     }
 
     async fn diff(&self) -> Outcome<WorkspaceDiff> {
