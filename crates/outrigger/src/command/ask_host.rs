@@ -68,7 +68,8 @@ impl<'a> HostAsker<'a> {
             return Ok(());
         };
         let Some(choice) = HostChoice::parse(&line, question) else {
-            screen.note(Tone::Strong, format!("  {}", HostChoice::shown(question)));
+            let (said, choices) = (inert(line.trim()), HostChoice::shown(question));
+            screen.note(Tone::Strong, format!("  `{said}` is none of: {choices}"));
             return Ok(());
         };
         let said = network::act(egress, self.paths, question, choice).await?;

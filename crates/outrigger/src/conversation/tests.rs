@@ -139,6 +139,26 @@ fn a_turn_from_what_is_said_to_the_answer() {
 }
 
 #[test]
+fn a_no_may_have_its_reason_on_the_same_line() {
+    let mut play = Play::new();
+    play.comes(Input::Working).comes(Input::Asked(vec![question(5, "make")]));
+    play.now_ms += 2_000;
+    play.types("n not now").draws().key(Key::Enter);
+    play.check(&expect![[r#"
+        | 
+        | ? execute: the rule commands-ask asks
+        |   execute
+        |   │ make
+        ~ … working · 3 s · Esc stops it
+        ~ ? execute: the rule commands-ask asks
+        ~   y yes · n no · a always in this session · e edit · w why…
+        ~>› n not now
+        ~   Enter answers
+        -> answer s.5 No("not now") None
+    "#]]);
+}
+
+#[test]
 fn a_question_is_answered_by_a_line_that_was_meant_for_it() {
     let mut play = Play::new();
     play.comes(Input::Working).types("y");

@@ -67,3 +67,15 @@ fn what_a_budget_asks_is_named_and_answered() {
     laptop.world.ran(5, &["approve", plain]);
     laptop.world.ran(0, &["approve", id]);
 }
+
+#[test]
+fn of_whoever_may_begin_nothing_nothing_is_packed() {
+    let world = World::new();
+    let people = world.path("people.toml");
+    fs::write(&people, "[groups]\nviewer = [\"person:ada\"]\n").unwrap();
+    world.configure(&format!("[policy]\npeople = {:?}\n", people.display().to_string()));
+    let laptop = begun(world, &["true"]);
+    let refused = laptop.world.ran(12, &["run", "--dir", laptop.dir(), "Do it."]).stderr;
+    assert!(refused.contains("you may not begin sessions at this server"), "{refused}");
+    assert!(!refused.contains("git history") && !refused.contains("sent from"), "{refused}");
+}

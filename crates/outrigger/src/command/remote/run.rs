@@ -2,8 +2,8 @@
 
 use outrigger_agent::{Seq, SessionId};
 use outrigger_api::{
-    AttachedText, CreateSession, SendMessage, SentWorkspace, SessionInfo, SessionLimits,
-    TrustedContent,
+    AttachedText, CreateSession, SendMessage, SentWorkspace, ServerInfo, SessionInfo,
+    SessionLimits, TrustedContent,
 };
 use outrigger_repository::DirectoryArchive;
 use std::path::{Path, PathBuf};
@@ -65,6 +65,13 @@ pub(super) async fn open(
     asked: CreateSession,
     screen: &mut Screen,
 ) -> Outcome<SessionId> {
+    // Nothing is packed and sent for whoever may begin nothing.
+    let ServerInfo { rights, .. } = remote.client.get("/v1/server").await?;
+    if !rights.start {
+        let text = "you may not begin sessions at this server";
+        return Err(Failure::new(Kind::Denied, text)
+            .hint("Roles are groups of `policy.people`: ask who runs it."));
+    }
     let (workspace, top) = Box::pin(send(remote, config, dir, screen)).await?;
     let request = CreateSession { workspace: Some(workspace), ..asked };
     let once = uuid::Uuid::new_v4().to_string();
