@@ -53,7 +53,7 @@ impl Engine {
                 source,
             })?;
             self.entitled(state, effect, &by, &answer, now_ms)?;
-            let (by, arguments, answer) = (by.clone(), arguments.clone(), self.given_now(&answer)?);
+            let (by, arguments, answer) = (by.clone(), arguments.clone(), answer.clone());
             Ok(outrigger_agent::Event::Answered { effect, by, arguments, answer })
         })
         .await
@@ -69,16 +69,6 @@ impl Engine {
         let yes = Answer::Approved { rule_set: asked.rule_set, seen: None, standing: None };
         let now_ms = self.parts.clock.now_ms();
         names && self.entitled(state, effect, person, &yes, now_ms).is_ok()
-    }
-
-    /// A yes of somebody who looked counts under the rules by which they may say it, which may be
-    /// others by now than those that asked.
-    fn given_now(&self, answer: &Answer) -> Result<Answer, Error> {
-        let mut answer = answer.clone();
-        if let Answer::Approved { rule_set, standing: None, .. } = &mut answer {
-            *rule_set = self.rules()?.hash();
-        }
-        Ok(answer)
     }
 
     /// Who approves has to be asked by every rule that asks. Refusing, and wishing for

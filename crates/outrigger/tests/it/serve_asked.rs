@@ -10,12 +10,6 @@ const LEADS: &str = r#"
 forbid (principal, action == Action::"execute", resource);
 "#;
 
-/// An hour's limit that no request of a script comes near.
-const MORE: &str = r#"
-@id("never")
-forbid (principal, action == Action::"egress", resource) when { false };
-"#;
-
 #[test]
 fn whoever_a_rule_names_answers_without_seeing_the_session() {
     let world = World::new();
@@ -38,8 +32,7 @@ fn whoever_a_rule_names_answers_without_seeing_the_session() {
     let one = laptop.world.ran(0, &["inbox", id, "--json"]).json();
     assert_eq!((&one["tool"], &one["type"]), (&"execute".into(), &"waiting".into()), "{one}");
     assert_eq!(one["arguments_sha256"].as_str().unwrap().len(), 64, "{one}");
-    // Its session may be named by its beginning, and the rules be others by now.
-    fs::write(&rules, [LEADS, MORE].concat()).unwrap();
+    // Its session may be named by its beginning.
     let short = format!("{}.{}", &session[..4], id.rsplit_once('.').unwrap().1);
     let approved = laptop.world.ran(0, &["approve", &short]).stderr;
     assert!(approved.contains("the server goes on with the session"), "{approved}");
