@@ -13,7 +13,7 @@ use crate::change::ProposedChange;
 use crate::exit::Outcome;
 use crate::session;
 use crate::show::inert;
-use crate::waiting::PendingApproval;
+use crate::waiting::{self, PendingApproval};
 
 /// The argument that a person edits by itself, as text.
 const COMMAND: &str = "command";
@@ -97,15 +97,15 @@ impl Question {
         (diff, seen): (Option<String>, Option<FileBaseline>),
     ) -> Option<Self> {
         let (_, asked) = waiting.asked()?;
-        let (tool, given) = waiting.words();
+        let info = waiting.info()?;
         Some(Self {
             id: waiting.id(),
             session: waiting.session.clone(),
             effect: waiting.effect,
-            tool: tool.to_owned(),
+            lines: waiting::act(&info),
+            tool: info.tool,
             arguments: waiting.arguments(),
-            given: given.to_owned(),
-            lines: waiting.act(),
+            given: info.arguments,
             diff,
             seen,
             changes_file: waiting.changes_file(),

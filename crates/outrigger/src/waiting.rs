@@ -125,19 +125,6 @@ impl PendingApproval {
         self.tool().is_some_and(|tool| tool.kind == ToolKind::WriteFiles)
     }
 
-    /// What it is, and its arguments as they are.
-    pub(crate) fn words(&self) -> (&str, &str) {
-        match self.work() {
-            Some(Work::CallTool(call)) => {
-                let arguments = self.state.call(call).map_or("", |call| call.arguments.as_str());
-                (&call.tool, arguments)
-            }
-            Some(Work::AskModel | Work::Compact) => ("ask the model", ""),
-            Some(Work::Provision { sandbox }) => ("make a sandbox", sandbox),
-            None => ("", ""),
-        }
-    }
-
     /// Digest of its arguments.
     pub(crate) fn arguments(&self) -> Option<Digest> {
         match self.work()? {
@@ -146,33 +133,19 @@ impl PendingApproval {
         }
     }
 
-    fn expires_ms(&self) -> Option<u64> {
-        self.state.effect(self.effect)?.expires_ms(self.state.approvals())
-    }
-
-    fn escalates_ms(&self) -> Option<u64> {
-        self.state.effect(self.effect)?.escalates_ms(self.state.approvals())
-    }
-
     /// Whether somebody is to be reminded of it: an answer still counts, and it is not
     /// left to those who were asked first.
     pub(crate) fn is_pressing(&self, now_ms: u64) -> bool {
-        self.escalates_ms().is_none_or(|at| at <= now_ms)
-            && self.expires_ms().is_none_or(|at| now_ms < at)
+        self.info().is_some_and(|info| {
+            info.escalates_ms.is_none_or(|at| at <= now_ms)
+                && info.expires_ms.is_none_or(|at| now_ms < at)
+        })
     }
 
     /// What is asked, if anything still is.
     pub(crate) fn info(&self) -> Option<ApprovalInfo> {
         let (_, asked) = self.asked()?;
         Some(approval(&self.session, &self.title, &self.state, (self.effect, asked)))
-    }
-
-    /// For who is asked now: what would be done, a line each.
-    pub(crate) fn act(&self) -> Vec<String> {
-        let whose = if session::is_below(&self.session) { " in a subagent" } else { "" };
-        let mut lines = vec![inert(&format!("{}{whose}", self.words().0))];
-        lines.extend(self.info().iter().flat_map(details));
-        lines
     }
 }
 
@@ -226,6 +199,15 @@ pub(crate) fn lines(info: &ApprovalInfo) -> Vec<String> {
     let mut lines = vec![inert(&first), format!("    of: {title}")];
     lines.extend(info.budget.as_ref().map(|budget| format!("    {}", inert(budget))));
     lines.extend(details(info).into_iter().map(|line| format!("    {line}")));
+    lines
+}
+
+/// For who is asked now: what would be done, a line each.
+pub(crate) fn act(info: &ApprovalInfo) -> Vec<String> {
+    let is_below = SessionId::new(info.session.as_str()).is_some_and(|it| session::is_below(&it));
+    let whose = if is_below { " in a subagent" } else { "" };
+    let mut lines = vec![inert(&format!("{}{whose}", info.tool))];
+    lines.extend(details(info));
     lines
 }
 

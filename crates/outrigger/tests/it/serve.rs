@@ -526,7 +526,7 @@ fn a_turn_is_stopped_and_a_server_ends_when_it_is_told() {
     assert_eq!(process.end().code, Some(0));
 }
 
-const LEADS: &str = r#"
+pub(crate) const LEADS: &str = r#"
 @id("commands-ask-leads")
 @approvable("person:lea")
 forbid (principal, action == Action::"execute", resource);

@@ -1,22 +1,13 @@
 //! What waits at a server, answered from a terminal by whoever is asked.
 
-use crate::serve_remote::begun;
+use crate::serve::LEADS;
+use crate::serve_remote::{begun, ruled};
 use crate::support::{World, until};
 use std::fs;
 
-const LEADS: &str = r#"
-@id("commands-ask-leads")
-@approvable("person:lea")
-forbid (principal, action == Action::"execute", resource);
-"#;
-
 #[test]
 fn whoever_a_rule_names_answers_without_seeing_the_session() {
-    let world = World::new();
-    let rules = world.path("leads.cedar");
-    fs::write(&rules, LEADS).unwrap();
-    world.configure(&format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string()));
-    let laptop = begun(world, &["echo two >> file"]);
+    let laptop = ruled(LEADS, &["echo two >> file"]);
     let stopped = laptop.world.ran(10, &["run", "--dir", laptop.dir(), "--json", "Do it."]).json();
     let (session, id) =
         (stopped["session"].as_str().unwrap(), stopped["waiting"][0].as_str().unwrap());

@@ -71,10 +71,15 @@ pub(crate) fn laptop(commands: &[&str]) -> Laptop {
 
 /// A server whose model runs these commands, and whose rules ask about each.
 pub(crate) fn asking(commands: &[&str]) -> Laptop {
-    let world = World::new();
-    let rules = world.path("rules.cedar");
     let text = r#"@id("ask") @approvable("anyone")
         forbid (principal, action == Action::"execute", resource);"#;
+    ruled(text, commands)
+}
+
+/// A server whose model runs these commands, under these rules.
+pub(crate) fn ruled(text: &str, commands: &[&str]) -> Laptop {
+    let world = World::new();
+    let rules = world.path("rules.cedar");
     fs::write(&rules, text).unwrap();
     world.configure(&format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string()));
     begun(world, commands)

@@ -18,7 +18,7 @@ use outrigger_store::entries::Error as EntryError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::context::ServeContext;
@@ -92,12 +92,6 @@ impl TriggeredAgent {
     }
 }
 
-/// What came of looking at a schedule.
-enum Started {
-    Now,
-    NothingDue,
-}
-
 /// Starts agents by themselves.
 #[derive(Debug, Clone)]
 pub(super) struct Triggers(Arc<Inner>);
@@ -132,41 +126,28 @@ impl Triggers {
 
     async fn start_due(&self, now_ms: u64) -> Outcome {
         for triggered in self.all().await? {
-            match self.start_scheduled(&triggered, now_ms).await {
-                Err(failure) => self.say(&triggered.key(), &failure),
-                // That it fails again is said again.
-                Ok(Started::Now) => {
-                    self.0
-                        .failed
-                        .lock()
-                        .expect("nobody panics while they hold it")
-                        .remove(&triggered.key());
-                }
-                Ok(Started::NothingDue) => {}
+            if let Err(failure) = self.start_scheduled(&triggered, now_ms).await {
+                self.say(&triggered.key(), &failure);
             }
         }
         Ok(())
     }
 
     /// Starts what a schedule wants by now: the newest of the times that were missed.
-    async fn start_scheduled(&self, triggered: &TriggeredAgent, now_ms: u64) -> Outcome<Started> {
-        let Some(schedule) = &triggered.agent.definition.schedule else {
-            return Ok(Started::NothingDue);
-        };
+    async fn start_scheduled(&self, triggered: &TriggeredAgent, now_ms: u64) -> Outcome {
+        let Some(schedule) = &triggered.agent.definition.schedule else { return Ok(()) };
         let since_ms = now_ms.saturating_sub(limits::TRIGGER_LATE_MS_MAX).max(triggered.since_ms);
         let times = std::iter::successors(schedule.next_ms(since_ms), |at| schedule.next_ms(*at));
-        let Some(at_ms) = times.take_while(|at| *at <= now_ms).last() else {
-            return Ok(Started::NothingDue);
-        };
+        let Some(at_ms) = times.take_while(|at| *at <= now_ms).last() else { return Ok(()) };
         let key = triggered.key();
         let session = session_name(&[b"schedule", key.as_bytes(), &at_ms.to_le_bytes()]);
         let journal = &self.0.context.store.journal;
         if journal.head(&session).await? > Seq::default() || self.works(&key).await? {
-            return Ok(Started::NothingDue);
+            return Ok(());
         }
         self.start(triggered, Trigger::Schedule, &session, Vec::new()).await?;
         self.0.last.lock().expect("nobody panics while they hold it").insert(key, session);
-        Ok(Started::Now)
+        Ok(())
     }
 
     /// Whether what a schedule began last is still in its turn: then nothing is begun beside it.
@@ -205,7 +186,14 @@ impl Triggers {
             start: Some(start),
             share: triggered.share(),
         };
-        Box::pin(self.0.host.open(opening)).await
+        Box::pin(self.0.host.open(opening)).await?;
+        // That it fails again is said again.
+        self.failed().remove(&triggered.key());
+        Ok(())
+    }
+
+    fn failed(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.0.failed.lock().expect("nobody panics while they hold it")
     }
 
     /// Takes a message of another system. Whoever can't sign one learns nothing of what there is.
@@ -304,8 +292,7 @@ impl Triggers {
 
     /// Tells whoever began the server what could not be done, once.
     fn say(&self, key: &str, failure: &Failure) {
-        let mut failed = self.0.failed.lock().expect("nobody panics while they hold it");
-        let said = failed.insert(key.to_owned(), failure.message.clone());
+        let said = self.failed().insert(key.to_owned(), failure.message.clone());
         if said.as_ref() != Some(&failure.message) {
             self.0.context.log.failure(failure);
         }
